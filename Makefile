@@ -78,7 +78,8 @@ $(VENV)/venv.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo '$(PYTHON) is not a Python >= 3.11: name another: make PYTHON=...'; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
-		{ echo 'The venv module of $(PYTHON) is incomplete: install the package python3-venv'; exit 1; }
+		{ echo "The venv module of $(PYTHON) is incomplete: install the Debian package python3-venv" \
+		"(exactly: $$($(PYTHON) -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'))"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 ifneq ($(TORCH_INDEX),)
 	$(PY) -m pip install --disable-pip-version-check torch==$(TORCH_VERSION) --index-url $(TORCH_INDEX)
