@@ -94,7 +94,12 @@ def test_a_guard_of_the_imports_fails_when_it_should(tmp_path: Path) -> None:
         source = ROOT / name
         copy = shutil.copytree if source.is_dir() else shutil.copy
         copy(source, tmp_path / name)
-    lint = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()"]
+    lint = [
+        sys.executable,
+        "-c",
+        "from importlinter.cli import lint_imports_command as c; c()",
+        "--no-cache",
+    ]
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "src")}
     run(lint, cwd=tmp_path, env=environment)
     for file, line, contract in [
