@@ -1,0 +1,577 @@
+"""Named, versioned encoders: a VIEW becomes an array.
+
+Every encoder writes small whole numbers into one flat row; its `Layout` says where each field
+lies, prints the documentation and drives the offsets. Seats are relative: seat 0 of a field is the
+viewer, 1 the next clockwise; unused seats are zero. A released encoder never changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy import uint64
+
+from valety_env._jit import int64, kernel
+from valety_env.cards import (
+    EMPTY,
+    GENERAL,
+    NO_SUIT,
+    NUM_CARDS,
+    NUM_RANKS,
+    NUM_SUITS,
+    ONE,
+    PASS,
+    bit,
+    lowest,
+    suit_cards,
+)
+from valety_env.engine import seat_of_play
+from valety_env.rules import MAX_PLAYERS, TRUMP_TURNED, Rules
+
+TOTAL_LOW, TOTAL_HIGH = -8, 20
+TOTAL_SPAN = TOTAL_HIGH - TOTAL_LOW
+DISTANCE_SPAN = 24
+DEALS_LEFT_SPAN = 8
+
+
+@dataclass(frozen=True)
+class Field:
+    """One named part of a row: its place, shape and meaning."""
+
+    name: str
+    shape: tuple[int, ...]
+    meaning: str
+    offset: int = 0
+
+    @property
+    def size(self) -> int:
+        """Entries of the row that the field takes."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each field of an encoder's row lies.
+
+    Attributes:
+        name: the encoder.
+        shape: the shape of the whole observation.
+        high: the largest value an entry can have; the lowest is 0.
+        fields: in the order of the row, without gaps.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    high: int
+    fields: tuple[Field, ...]
+
+    @property
+    def size(self) -> int:
+        """Entries of a row."""
+        return math.prod(self.shape)
+
+    def __getitem__(self, name: str) -> Field:
+        """Return the field called `name`."""
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(
+            f"{self.name} has no field {name!r}; it has: {', '.join(f.name for f in self.fields)}"
+        )
+
+    def slice(self, name: str) -> slice:
+        """Return where a field lies in a flat row."""
+        field = self[name]
+        return slice(field.offset, field.offset + field.size)
+
+    def table(self) -> str:
+        """Return the documentation of the layout, a Markdown table."""
+        lines = ["| entries | field | shape | meaning |", "|---|---|---|---|"]
+        for field in self.fields:
+            shape = " × ".join(map(str, field.shape))
+            last = field.offset + field.size - 1
+            lines.append(f"| {field.offset}–{last} | `{field.name}` | {shape} | {field.meaning} |")
+        return "\n".join(lines)
+
+
+def _placed(fields: list[Field]) -> tuple[Field, ...]:
+    """Return the fields one after another."""
+    placed = []
+    offset = 0
+    for field in fields:
+        placed.append(Field(field.name, field.shape, field.meaning, offset))
+        offset += field.size
+    return tuple(placed)
+
+
+_TOTALS_TWO = (
+    f"each seat's total, a thermometer of {TOTAL_LOW}…{TOTAL_HIGH}: as many ones as it is above "
+    f"{TOTAL_LOW}; with another target than {TOTAL_HIGH}, shifted to be as far from {TOTAL_HIGH}"
+)
+_TOTALS_MORE = (
+    f"each seat's distance from the lowest total, a thermometer of 0…{DISTANCE_SPAN}, clipped"
+)
+_DEALS_LEFT = (
+    f"deals still to come after this one, a thermometer of 0…{DEALS_LEFT_SPAN}, clipped; full when "
+    "no number is agreed"
+)
+
+
+def _flat_layout(seats: int) -> Layout:
+    tricks = NUM_CARDS // 2 if seats == 2 else NUM_CARDS // 3
+    fields = [
+        Field("hand", (NUM_CARDS,), "the viewer's cards"),
+        Field("plays", (seats, NUM_CARDS), "the cards each seat has played in this deal"),
+        Field("table", (seats, NUM_CARDS), "each seat's card in the current trick"),
+        Field("turned", (NUM_CARDS,), "the card turned up, or the dealer's shown card (V2, P3)"),
+        Field("trump", (NUM_SUITS,), "the trump suit"),
+        Field("led", (NUM_SUITS,), "the suit led in the current trick"),
+        Field("voids", (seats, NUM_SUITS), "suits each seat has shown to lack by not following"),
+        Field("jacks", (seats, NUM_SUITS), "jacks each seat has captured, by suit"),
+        Field("tricks", (seats, tricks), "tricks each seat has taken in this deal, a thermometer"),
+        Field(
+            "totals",
+            (seats, TOTAL_SPAN if seats == 2 else DISTANCE_SPAN),
+            _TOTALS_TWO if seats == 2 else _TOTALS_MORE,
+        ),
+        Field("deals_left", (DEALS_LEFT_SPAN,), _DEALS_LEFT),
+        Field("dealer", (seats,), "the dealer's seat"),
+        Field("leader", (seats,), "the seat that leads the deal, before announcements (V5, P5)"),
+        Field("passed", (seats,), "seats that have said pass (P6)"),
+        Field("general", (seats,), "the seat that has announced the general (P6)"),
+    ]
+    used = sum(f.size for f in fields)
+    # Rows of whole 8-byte words: one table look-up writes 8 entries.
+    fields.append(Field("padding", (-used % 8,), "always zero"))
+    placed = _placed(fields)
+    size = placed[-1].offset + placed[-1].size
+    return Layout("flat_v0", (size,), 1, placed)
+
+
+_GRID = (NUM_SUITS, NUM_RANKS)
+
+
+def _planes_layout(seats: int) -> Layout:
+    per_seat = (seats, *_GRID)
+    placed = _placed(
+        [
+            Field("hand", (1, *_GRID), "the viewer's cards"),
+            Field("plays", per_seat, "the cards each seat has played in this deal"),
+            Field("table", per_seat, "each seat's card in the current trick"),
+            Field("turned", (1, *_GRID), "the card turned up, or the dealer's shown card"),
+            Field("trump", (1, *_GRID), "the trump suit's row filled"),
+            Field("led", (1, *_GRID), "the row of the suit led filled"),
+            Field("voids", per_seat, "rows of the suits each seat has shown to lack filled"),
+            Field("jacks", per_seat, "the jacks each seat has captured, as cards"),
+            Field("tricks", per_seat, "tricks each seat has taken: as many cells, row by row"),
+            Field(
+                "totals",
+                per_seat,
+                (_TOTALS_TWO if seats == 2 else _TOTALS_MORE) + "; cells row by row",
+            ),
+            Field("deals_left", (1, *_GRID), _DEALS_LEFT + "; cells row by row"),
+            Field("dealer", per_seat, "the dealer's plane filled"),
+            Field("leader", per_seat, "the plane of the seat that leads the deal filled"),
+            Field("passed", per_seat, "planes of the seats that have said pass filled"),
+            Field("general", per_seat, "the plane of the seat that announced the general filled"),
+        ]
+    )
+    planes = sum(f.shape[0] for f in placed)
+    return Layout("planes_v0", (planes, *_GRID), 1, placed)
+
+
+# Kinds of tokens. A token is (kind, relative seat + 1 or 0, value).
+(
+    TOKEN_NONE,
+    TOKEN_DEALER,
+    TOKEN_LEADER,
+    TOKEN_DEALS_LEFT,
+    TOKEN_TOTAL,
+    TOKEN_HOLD,
+    TOKEN_SHOWN,
+    TOKEN_CALL,
+    TOKEN_PLAY,
+) = range(9)
+TOKEN_KINDS = {
+    TOKEN_NONE: "padding; seat and value are 0",
+    TOKEN_DEALER: "the dealer; value 0",
+    TOKEN_LEADER: "the seat that leads the deal, before announcements; value 0",
+    TOKEN_DEALS_LEFT: f"seat 0; value: deals still to come, 0…{DEALS_LEFT_SPAN}, clipped",
+    TOKEN_TOTAL: "a seat's total; value: as many as its thermometer in `flat_v0` has ones",
+    TOKEN_HOLD: "a card of the viewer's hand as dealt; value: card + 1",
+    TOKEN_SHOWN: "the card turned up (seat 0) or shown by the dealer; value: card + 1",
+    TOKEN_CALL: "an announcement; value: 53 pass, 54 general (action + 1)",
+    TOKEN_PLAY: "a play; value: card + 1",
+}
+_TOKEN_WIDTH = 3
+
+
+def _tokens_layout(seats: int) -> Layout:
+    hand = NUM_CARDS // 2 if seats == 2 else NUM_CARDS // 3
+    counts = 3 + seats + hand + 1 + seats + NUM_CARDS
+    meaning = (
+        "the events of the deal in order, each (kind, relative seat + 1, value): "
+        + "; ".join(f"{kind} {text}" for kind, text in TOKEN_KINDS.items())
+    )
+    placed = _placed([Field("tokens", (counts, _TOKEN_WIDTH), meaning)])
+    return Layout("tokens_v0", (counts, _TOKEN_WIDTH), GENERAL + 1, placed)
+
+
+FLAT, PLANES, TOKENS, PIECES = range(4)
+
+_LAYOUTS: dict[str, Callable[[int], Layout]] = {
+    "flat_v0": _flat_layout,
+    "planes_v0": _planes_layout,
+    "tokens_v0": _tokens_layout,
+    "pieces_v0": _flat_layout,
+}
+ENCODERS: dict[str, int] = {
+    "flat_v0": FLAT,
+    "planes_v0": PLANES,
+    "tokens_v0": TOKENS,
+    "pieces_v0": PIECES,
+}
+
+
+def seats_of(rules: Rules) -> int:
+    """Return how many seats an observation has room for: one shape for two, one for more."""
+    return 2 if rules.num_players == 2 else MAX_PLAYERS
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """An encoder for some rules.
+
+    Attributes:
+        name: as in `ENCODERS`.
+        code: the number that kernels know it by.
+        layout: of one row. `pieces_v0` has the row of `flat_v0`, given out as a dict of its fields.
+    """
+
+    name: str
+    code: int
+    layout: Layout
+
+    @property
+    def is_dict(self) -> bool:
+        """Whether an observation is a dict of named arrays."""
+        return self.code == PIECES
+
+    def shaped(self, rows: np.ndarray) -> np.ndarray | dict[str, np.ndarray]:
+        """Return flat rows (…, size) in the observation's shape, as a view of them."""
+        ahead = rows.shape[:-1]
+        if self.is_dict:
+            return {
+                f.name: rows[..., f.offset : f.offset + f.size].reshape(*ahead, *f.shape)
+                for f in self.layout.fields
+                if f.name != "padding"
+            }
+        return rows.reshape(*ahead, *self.layout.shape)
+
+
+def make_encoder(name: str, rules: Rules) -> Encoder:
+    """Return an encoder by name.
+
+    Raises:
+        ValueError: for an unknown name.
+    """
+    if not isinstance(name, str) or name not in ENCODERS:
+        raise ValueError(f"observation={name!r}: the encoders are {', '.join(ENCODERS)}")
+    return Encoder(name, ENCODERS[name], _LAYOUTS[name](seats_of(rules)))
+
+
+# Room for the longest row of bits: 75 planes of 52.
+WORDS = 62
+
+_FLAT_FIELDS = tuple(f.name for f in _flat_layout(2).fields)
+(
+    _HAND,
+    _PLAYS,
+    _TABLE,
+    _TURNED,
+    _TRUMP,
+    _LED,
+    _VOIDS,
+    _JACKS,
+    _TRICKS,
+    _TOTALS,
+    _DEALS_LEFT_FIELD,
+    _DEALER,
+    _LEADER,
+    _PASSED,
+    _GENERAL_FIELD,
+    _PADDING,
+) = range(len(_FLAT_FIELDS))
+
+
+def _offsets(layout: Layout) -> tuple[int, ...]:
+    return tuple(f.offset for f in layout.fields)
+
+
+_FLAT_2, _FLAT_7 = _offsets(_flat_layout(2)), _offsets(_flat_layout(MAX_PLAYERS))
+_PLANES_2, _PLANES_7 = _offsets(_planes_layout(2)), _offsets(_planes_layout(MAX_PLAYERS))
+FLAT_SIZE_2, FLAT_SIZE_7 = _flat_layout(2).size, _flat_layout(MAX_PLAYERS).size
+_PLANES_SIZE_2, _PLANES_SIZE_7 = _planes_layout(2).size, _planes_layout(MAX_PLAYERS).size
+_TRICKS_2, _TRICKS_7 = NUM_CARDS // 2, NUM_CARDS // 3
+_ALL_CARDS = uint64((1 << NUM_CARDS) - 1)
+_BYTE = uint64(255)
+
+# Entry b: the 8 bits of byte b as 8 bytes, lowest first.
+_SPREAD = np.array(
+    [sum((b >> i & 1) << (8 * i) for i in range(8)) for b in range(256)], dtype=np.uint64
+)
+
+
+@kernel
+def needs_history(code: int) -> bool:
+    """Return whether an encoder reads the order of the plays, so that `look` must copy it."""
+    return code == TOKENS
+
+
+@kernel
+def put(words: np.ndarray, offset: int, bits: np.uint64) -> None:
+    """Set up to 64 bits of a bit row from position `offset` on; the row was zero there."""
+    word = offset >> 6
+    shift = uint64(offset & 63)
+    words[word] |= bits << shift
+    if shift != EMPTY:
+        words[word + 1] |= bits >> (uint64(64) - shift)
+
+
+@kernel
+def ones(n: int) -> np.uint64:
+    """Return the lowest `n` bits set, 0 <= n < 64: a thermometer."""
+    return (ONE << uint64(n)) - ONE
+
+
+@kernel
+def _clip(value: int, low: int, high: int) -> int:
+    return min(max(value, low), high)
+
+
+@kernel
+def total_level(rules: np.record, view: np.record, seat: int) -> int:
+    """Return how many ones a seat's total has as a thermometer."""
+    total = int64(view.totals[seat])
+    if rules.num_players == 2:
+        shift = TOTAL_HIGH - int64(rules.target) if rules.target > 0 else 0
+        return _clip(total + shift - TOTAL_LOW, 0, TOTAL_SPAN)
+    least = total
+    for other in range(int64(rules.num_players)):
+        least = min(least, int64(view.totals[other]))
+    return _clip(total - least, 0, DISTANCE_SPAN)
+
+
+@kernel
+def deals_left(rules: np.record, view: np.record) -> int:
+    """Return how many deals are to come after this one, at most DEALS_LEFT_SPAN."""
+    left = DEALS_LEFT_SPAN
+    dealt = int64(view.deal) + 1
+    if rules.num_deals > 0:
+        left = min(left, int64(rules.num_deals) - dealt)
+    if rules.max_deals > 0:
+        left = min(left, int64(rules.max_deals) - dealt)
+    return max(left, 0)
+
+
+@kernel
+def has_passed(rules: np.record, view: np.record, seat: int) -> bool:
+    """Return whether a seat has said pass: all who have spoken, but for the general, did (P6)."""
+    order = (seat - int64(view.leader)) % int64(rules.num_players)
+    return order < view.num_calls and seat != view.general
+
+
+@kernel
+def suits_filled(suits: int) -> np.uint64:
+    """Return all cards of a set of suits."""
+    cards = EMPTY
+    for suit in range(NUM_SUITS):
+        if suits >> suit & 1:
+            cards |= suit_cards(suit)
+    return cards
+
+
+@kernel
+def write_flat(
+    rules: np.record,
+    view: np.record,
+    at: tuple[int, ...],
+    tricks: int,
+    totals: int,
+    words: np.ndarray,
+) -> None:
+    """Write the bits of `flat_v0`.
+
+    `at` are its offsets, `tricks` and `totals` the two widths that depend on the seats.
+    """
+    players = int64(rules.num_players)
+    me = int64(view.seat)
+    put(words, at[_HAND], view.hand)
+    if view.turned >= 0:
+        put(words, at[_TURNED], bit(int64(view.turned)))
+        put(words, at[_TRUMP], ONE << uint64(int64(view.trump)))
+    if view.led != NO_SUIT:
+        put(words, at[_LED], ONE << uint64(int64(view.led)))
+    put(words, at[_DEALS_LEFT_FIELD], ones(deals_left(rules, view)))
+    seat = me
+    for relative in range(players):
+        put(words, at[_PLAYS] + relative * NUM_CARDS, view.played[seat])
+        if view.table[seat] >= 0:
+            put(words, at[_TABLE] + relative * NUM_CARDS, bit(int64(view.table[seat])))
+        put(words, at[_VOIDS] + relative * NUM_SUITS, uint64(view.voids[seat]))
+        put(words, at[_JACKS] + relative * NUM_SUITS, uint64(view.jacks[seat]))
+        put(words, at[_TRICKS] + relative * tricks, ones(int64(view.tricks[seat])))
+        put(words, at[_TOTALS] + relative * totals, ones(total_level(rules, view, seat)))
+        flags = ONE << uint64(relative)
+        if seat == view.dealer:
+            put(words, at[_DEALER], flags)
+        if seat == view.leader:
+            put(words, at[_LEADER], flags)
+        if has_passed(rules, view, seat):
+            put(words, at[_PASSED], flags)
+        if seat == view.general:
+            put(words, at[_GENERAL_FIELD], flags)
+        seat = seat + 1 if seat + 1 < players else 0
+
+
+@kernel
+def write_planes(rules: np.record, view: np.record, at: tuple[int, ...], words: np.ndarray) -> None:
+    """Write the bits of `planes_v0`, 52 a plane; `at` are its offsets."""
+    players = int64(rules.num_players)
+    me = int64(view.seat)
+    put(words, at[_HAND], view.hand)
+    if view.turned >= 0:
+        put(words, at[_TURNED], bit(int64(view.turned)))
+        put(words, at[_TRUMP], suit_cards(int64(view.trump)))
+    if view.led != NO_SUIT:
+        put(words, at[_LED], suit_cards(int64(view.led)))
+    put(words, at[_DEALS_LEFT_FIELD], ones(deals_left(rules, view)))
+    seat = me
+    for relative in range(players):
+        plane = relative * NUM_CARDS
+        put(words, at[_PLAYS] + plane, view.played[seat])
+        if view.table[seat] >= 0:
+            put(words, at[_TABLE] + plane, bit(int64(view.table[seat])))
+        put(words, at[_VOIDS] + plane, suits_filled(int64(view.voids[seat])))
+        jacks = suits_filled(int64(view.jacks[seat])) & rules.jacks
+        put(words, at[_JACKS] + plane, jacks)
+        put(words, at[_TRICKS] + plane, ones(int64(view.tricks[seat])))
+        put(words, at[_TOTALS] + plane, ones(total_level(rules, view, seat)))
+        if seat == view.dealer:
+            put(words, at[_DEALER] + plane, _ALL_CARDS)
+        if seat == view.leader:
+            put(words, at[_LEADER] + plane, _ALL_CARDS)
+        if has_passed(rules, view, seat):
+            put(words, at[_PASSED] + plane, _ALL_CARDS)
+        if seat == view.general:
+            put(words, at[_GENERAL_FIELD] + plane, _ALL_CARDS)
+        seat = seat + 1 if seat + 1 < players else 0
+
+
+@kernel
+def spread(words: np.ndarray, size: int, row: np.ndarray) -> None:
+    """Write a bit row as numbers 0 and 1, one an entry.
+
+    Args:
+        words: uint64, at least `size` bits.
+        size: entries to write.
+        row: (size,) of any dtype, overwritten.
+    """
+    if row.itemsize == 1:
+        # 8 entries a look-up: what makes rows of bytes cheap.
+        whole = size >> 3
+        eights = row[: whole << 3].view(np.uint64)
+        for i in range(whole):
+            eights[i] = _SPREAD[int64(words[i >> 3] >> uint64((i & 7) << 3) & _BYTE)]
+        for i in range(whole << 3, size):
+            row[i] = words[i >> 6] >> uint64(i & 63) & ONE
+    else:
+        for i in range(size):
+            row[i] = words[i >> 6] >> uint64(i & 63) & ONE
+
+
+@kernel
+def _token(row: np.ndarray, n: int, kind: int, seat: int, value: int) -> int:
+    """Write token number `n` and return n + 1."""
+    row[_TOKEN_WIDTH * n] = kind
+    row[_TOKEN_WIDTH * n + 1] = seat
+    row[_TOKEN_WIDTH * n + 2] = value
+    return n + 1
+
+
+@kernel
+def write_tokens(rules: np.record, view: np.record, row: np.ndarray) -> None:
+    """Write `tokens_v0`: what was known when the deal began, then its calls and plays in order."""
+    players = int64(rules.num_players)
+    me = int64(view.seat)
+    for i in range(row.size):
+        row[i] = 0
+    n = 0
+    n = _token(row, n, TOKEN_DEALER, (int64(view.dealer) - me) % players + 1, 0)
+    n = _token(row, n, TOKEN_LEADER, (int64(view.leader) - me) % players + 1, 0)
+    n = _token(row, n, TOKEN_DEALS_LEFT, 0, deals_left(rules, view))
+    for relative in range(players):
+        level = total_level(rules, view, (me + relative) % players)
+        n = _token(row, n, TOKEN_TOTAL, relative + 1, level)
+    hand = view.hand | view.played[me]
+    while hand != EMPTY:
+        card = lowest(hand)
+        hand &= hand - ONE
+        n = _token(row, n, TOKEN_HOLD, 1, card + 1)
+    if view.turned >= 0:
+        shown_by = 0 if rules.trump == TRUMP_TURNED else (int64(view.dealer) - me) % players + 1
+        n = _token(row, n, TOKEN_SHOWN, shown_by, int64(view.turned) + 1)
+    for i in range(int64(view.num_calls)):
+        seat = (int64(view.leader) + i) % players
+        action = GENERAL if seat == view.general else PASS
+        n = _token(row, n, TOKEN_CALL, (seat - me) % players + 1, action + 1)
+    for i in range(int64(view.num_plays)):
+        seat = seat_of_play(rules, view, i)
+        n = _token(row, n, TOKEN_PLAY, (seat - me) % players + 1, int64(view.history[i]) + 1)
+
+
+@kernel
+def encode(
+    code: int, rules: np.record, view: np.record, words: np.ndarray, row: np.ndarray
+) -> None:
+    """Write one observation.
+
+    Args:
+        code: a value of `ENCODERS`.
+        rules: one `RULES` record.
+        view: one `VIEW` record, taken with history if the encoder `needs_history`.
+        words: uint64 (WORDS,), scratch.
+        row: (layout.size,) contiguous, of any dtype, overwritten.
+    """
+    if code == TOKENS:
+        write_tokens(rules, view, row)
+        return
+    two = rules.num_players == 2
+    if code == PLANES:
+        size = _PLANES_SIZE_2 if two else _PLANES_SIZE_7
+    else:
+        size = FLAT_SIZE_2 if two else FLAT_SIZE_7
+    for i in range((size >> 6) + 1):
+        words[i] = EMPTY
+    if code == PLANES:
+        if two:
+            write_planes(rules, view, _PLANES_2, words)
+        else:
+            write_planes(rules, view, _PLANES_7, words)
+    elif two:
+        write_flat(rules, view, _FLAT_2, _TRICKS_2, TOTAL_SPAN, words)
+    else:
+        write_flat(rules, view, _FLAT_7, _TRICKS_7, DISTANCE_SPAN, words)
+    spread(words, size, row)
+
+
+@kernel
+def encode_views(
+    code: int, rules: np.ndarray, views: np.ndarray, words: np.ndarray, rows: np.ndarray
+) -> None:
+    """Encode views (N,) into `rows` (N, layout.size), overwritten; `rules` is of length 1."""
+    for i in range(views.size):
+        encode(code, rules[0], views[i], words, rows[i])

@@ -1,0 +1,456 @@
+"""The rules as data: every number and choice in which the games differ is a field of `Rules`.
+
+`make_rules` builds a preset by name with options changed; `Rules.record` is the packed form that
+kernels read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from valety_env.cards import (
+    NUM_CARDS,
+    NUM_RANKS,
+    NUM_SUITS,
+    RANKS,
+    SUITS,
+    card_set,
+    parse_card,
+    set_names,
+)
+
+MAX_PLAYERS = 7
+MAX_DEALS = 1000
+
+TRUMPS = ("none", "turned", "last_card")
+SCORINGS = ("tricks", "penalties")
+COUNTS = ("deal", "trick")
+FIRST_LEADS = ("winner", "dealer", "left_of_dealer")
+TIES = ("play_on", "draw")
+# The fields of which exactly one says when a match ends.
+ENDS = ("target", "num_deals", "loss_limit")
+
+TRUMP_NONE, TRUMP_TURNED, TRUMP_LAST_CARD = range(3)
+SCORING_TRICKS, SCORING_PENALTIES = range(2)
+COUNT_DEAL, COUNT_TRICK = range(2)
+LEAD_WINNER, LEAD_DEALER, LEAD_LEFT_OF_DEALER = range(3)
+TIE_PLAY_ON, TIE_DRAW = range(2)
+
+# One packed `Rules` for the kernels. A number that is None in `Rules` is 0 here.
+RULES = np.dtype(
+    (
+        np.record,
+        np.dtype(
+            [
+                ("pack", np.uint64),
+                ("jacks", np.uint64),
+                ("pack_cards", np.uint8, (NUM_CARDS,)),
+                ("penalty_of", np.int16, (1 << NUM_SUITS,)),  # by set of jacks, bit = suit
+                ("target", np.int16),
+                ("loss_limit", np.int16),
+                ("num_deals", np.int16),
+                ("max_deals", np.int16),
+                ("general_charge", np.int16),
+                ("num_cards", np.int8),
+                ("num_players", np.int8),
+                ("hand_size", np.int8),
+                ("jack_rank", np.int8),
+                ("trump", np.int8),
+                ("scoring", np.int8),
+                ("count", np.int8),
+                ("first_lead", np.int8),
+                ("tie", np.int8),
+                ("general", np.int8),
+                ("general_leads", np.int8),
+            ],
+            align=True,
+        ),
+    )
+)
+
+
+def _pack(*, lowest: str = "2", without: str = "") -> tuple[str, ...]:
+    """Return the names of a pack from rank `lowest` up, without the cards named in `without`."""
+    ranks = RANKS[RANKS.index(lowest) :]
+    removed = without.split()
+    return tuple(rank + suit for suit in SUITS for rank in ranks if rank + suit not in removed)
+
+
+FULL_PACK = _pack()
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of one game; immutable. The defaults are Valety's.
+
+    Attributes:
+        num_players: seats at the table, 2..7.
+        pack: the names of the cards in play (V1, P1, P2); also accepted as one string of names.
+        rank_order: the 13 ranks from weakest to strongest.
+        hand_size: cards dealt to each player; None: cards ÷ players, which must be whole.
+        trump: `"turned"`: the card after the hands is turned up (V2); `"none"`; `"last_card"`: the
+            dealer's last card (P3).
+        scoring: `"tricks"`: tricks minus penalties, the highest total wins (V11, V13);
+            `"penalties"`: charges alone, the lowest wins (P9, P14).
+        jack_penalties: what the jacks of ♠ ♣ ♦ ♥ cost (V10, P9).
+        target: with trick scoring, the total at which the match ends (V12).
+        num_deals: the agreed number of deals (P13), 1..1000.
+        loss_limit: with penalties alone, the total at which the match ends.
+        max_deals: after that many deals the best total wins and equal ones share; None: no such
+            end.
+        count: `"deal"` or `"trick"`: when points are added to the totals (V12).
+        first_lead: `"winner"`, `"dealer"` or `"left_of_dealer"`: who leads a deal (V4, V5, P5).
+        tie: `"play_on"` or `"draw"`: what a shared best total means (V13, P14).
+        general: with penalties alone, whether a player may announce to take all tricks (P6).
+        general_leads: whether the general leads the first trick (P7).
+        general_charge: what a general made costs the others, and failed the general (P10, P11).
+
+    Raises:
+        ValueError: for a value or a combination that is impossible; it names the fields.
+    """
+
+    num_players: int = 2
+    pack: tuple[str, ...] = FULL_PACK
+    rank_order: str = RANKS
+    hand_size: int | None = None
+    trump: str = "turned"
+    scoring: str = "tricks"
+    jack_penalties: tuple[int, int, int, int] = (1, 2, 3, 4)
+    target: int | None = None
+    num_deals: int | None = None
+    loss_limit: int | None = None
+    max_deals: int | None = None
+    count: str = "deal"
+    first_lead: str = "winner"
+    tie: str = "play_on"
+    general: bool = False
+    general_leads: bool = False
+    general_charge: int = 5
+
+    def __post_init__(self) -> None:
+        """Bring the values to their canonical form and refuse what is impossible."""
+        for name, choices in (
+            ("trump", TRUMPS),
+            ("scoring", SCORINGS),
+            ("count", COUNTS),
+            ("first_lead", FIRST_LEADS),
+            ("tie", TIES),
+        ):
+            value = getattr(self, name)
+            if value not in choices:
+                raise ValueError(f"{name}={value!r}: allowed are {', '.join(map(repr, choices))}")
+        for name in ("general", "general_leads"):
+            value = getattr(self, name)
+            if not isinstance(value, (bool, np.bool_)):
+                raise ValueError(f"{name}={value!r}: allowed are True and False")
+            self._set(name, bool(value))
+        self._check_integer("num_players", 2, MAX_PLAYERS)
+        self._check_integer("target", 1, 1000, optional=True)
+        self._check_integer("num_deals", 1, MAX_DEALS, optional=True)
+        self._check_integer("loss_limit", 1, 1000, optional=True)
+        self._check_integer("max_deals", 1, MAX_DEALS, optional=True)
+        self._check_integer("general_charge", 0, 20)
+        if not isinstance(self.rank_order, str) or sorted(self.rank_order) != sorted(RANKS):
+            raise ValueError(
+                f"rank_order={self.rank_order!r}: it must hold each of {RANKS} once, weakest first"
+            )
+        self._check_penalties()
+        self._check_pack()
+        self._check_hand_size()
+        self._check_ends()
+        if self.general and self.scoring == "tricks":
+            raise ValueError(
+                'general=True and scoring="tricks": a general needs scoring="penalties", '
+                f"its charge of {self.general_charge} means nothing where tricks score"
+            )
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _check_integer(self, name: str, low: int, high: int, *, optional: bool = False) -> None:
+        value = getattr(self, name)
+        if value is None and optional:
+            return
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+            raise ValueError(f"{name}={value!r}: it must be a whole number in {low}…{high}")
+        if not low <= value <= high:
+            raise ValueError(f"{name}={value}: allowed are {low}…{high}")
+        self._set(name, int(value))
+
+    def _check_penalties(self) -> None:
+        try:
+            given = tuple(self.jack_penalties)
+        except TypeError:
+            given = ()
+        if len(given) != NUM_SUITS or not all(
+            isinstance(p, (int, np.integer)) and not isinstance(p, bool) and 0 <= p <= 20
+            for p in given
+        ):
+            raise ValueError(
+                f"jack_penalties={self.jack_penalties!r}: it must be four whole numbers in 0…20, "
+                "for the jacks of ♠ ♣ ♦ ♥"
+            )
+        self._set("jack_penalties", tuple(int(p) for p in given))
+
+    def _check_pack(self) -> None:
+        given = (
+            self.pack.replace("+", " ").split() if isinstance(self.pack, str) else list(self.pack)
+        )
+        try:
+            numbers = [parse_card(name, self.rank_order) for name in given]
+        except ValueError as error:
+            raise ValueError(f"pack: {error}") from None
+        if len(set(numbers)) != len(numbers):
+            twice = next(name for name in given if given.count(name) > 1)
+            raise ValueError(f"pack: {twice} is in it twice")
+        if len(numbers) < 2:
+            raise ValueError(f"pack={given!r}: it must hold at least 2 cards")
+        self._set("pack", tuple(set_names(card_set(numbers), self.rank_order)))
+
+    def _check_hand_size(self) -> None:
+        cards, players = len(self.pack), self.num_players
+        if self.hand_size is None:
+            if cards % players:
+                raise ValueError(
+                    f"hand_size is not given, and the {cards} cards of pack can't be dealt evenly "
+                    f"to num_players={players}"
+                )
+            self._set("hand_size", cards // players)
+        self._check_integer("hand_size", 1, NUM_CARDS // 2)
+        assert self.hand_size is not None
+        left = cards - players * self.hand_size
+        sizes = f"num_players={players} × hand_size={self.hand_size}"
+        if left < 0:
+            raise ValueError(f"{sizes} is more than the {cards} cards of pack")
+        if self.trump == "turned" and left == 0:
+            raise ValueError(
+                f'trump="turned": {sizes} leaves no card of the {cards} in pack to turn up'
+            )
+        if self.trump == "last_card" and left > 0:
+            raise ValueError(
+                f'trump="last_card": {sizes} leaves {left} of the {cards} cards in pack undealt, '
+                "but the whole pack must be dealt"
+            )
+
+    def _check_ends(self) -> None:
+        given = [n for n in ENDS if getattr(self, n) is not None]
+        if len(given) != 1:
+            told = " and ".join(f"{n}={getattr(self, n)}" for n in given) or "none of them"
+            raise ValueError(f"exactly one of {', '.join(ENDS)} must be set: {told} given")
+        if self.target is not None and self.scoring == "penalties":
+            raise ValueError(
+                f'target={self.target} and scoring="penalties": charges have no target; '
+                "use num_deals or loss_limit"
+            )
+        if self.loss_limit is not None and self.scoring == "tricks":
+            raise ValueError(
+                f'loss_limit={self.loss_limit} and scoring="tricks": only charges have a limit; '
+                "use target or num_deals"
+            )
+        if self.count == "trick" and self.target is None:
+            raise ValueError(
+                'count="trick" needs target: without one nothing can be reached within a deal'
+            )
+
+    @property
+    def num_actions(self) -> int:
+        """Size of the action space: 52 cards, and with charges alone two announcements."""
+        return NUM_CARDS + 2 if self.scoring == "penalties" else NUM_CARDS
+
+    @property
+    def lowest_wins(self) -> bool:
+        """Whether totals are charges, so that the lowest total wins (P14)."""
+        return self.scoring == "penalties"
+
+    @cached_property
+    def packed(self) -> np.ndarray:
+        """The packed form for the kernels: `RULES` (1,), read-only."""
+        packed = np.zeros(1, RULES)
+        record = packed[0]
+        numbers = [parse_card(name, self.rank_order) for name in self.pack]
+        jack_rank = self.rank_order.index("J")
+        record.pack = card_set(numbers)
+        record.jacks = card_set(n for n in numbers if n % NUM_RANKS == jack_rank)
+        record.pack_cards[: len(numbers)] = numbers
+        for jacks in range(1 << NUM_SUITS):
+            record.penalty_of[jacks] = sum(
+                p for suit, p in enumerate(self.jack_penalties) if jacks >> suit & 1
+            )
+        record.num_cards = len(numbers)
+        record.jack_rank = jack_rank
+        for name in ("target", "loss_limit", "num_deals", "max_deals"):
+            setattr(record, name, getattr(self, name) or 0)
+        for name in ("num_players", "hand_size", "general_charge", "general", "general_leads"):
+            setattr(record, name, getattr(self, name))
+        record.trump = TRUMPS.index(self.trump)
+        record.scoring = SCORINGS.index(self.scoring)
+        record.count = COUNTS.index(self.count)
+        record.first_lead = FIRST_LEADS.index(self.first_lead)
+        record.tie = TIES.index(self.tie)
+        packed.flags.writeable = False
+        return packed
+
+    @property
+    def record(self) -> Any:
+        """The one record of `packed`."""
+        return self.packed[0]
+
+    @cached_property
+    def worst_points(self) -> float:
+        """The worst that one deal can give: own deal points minus the mean of the others'.
+
+        Charges count as negative points. Valety: two tricks with all four jacks against 15 (V11):
+        −23. Polignac: a failed general with all jacks (P11): −10. In reduced packs no deal gives
+        less, but some may not reach it.
+        """
+        others = self.num_players - 1
+        assert self.hand_size is not None
+        jack_suits = [
+            s
+            for s in range(NUM_SUITS)
+            if int(self.record.jacks) >> (NUM_RANKS * s + int(self.record.jack_rank)) & 1
+        ]
+        penalties = [self.jack_penalties[s] for s in jack_suits]
+        if self.lowest_wins:
+            return -float(sum(penalties) + (self.general_charge if self.general else 0))
+        undealt = len(self.pack) - self.num_players * self.hand_size
+        worst = 0.0
+        for taken in range(1 << len(penalties)):
+            own = [p for i, p in enumerate(penalties) if taken >> i & 1]
+            rest = sorted(p for i, p in enumerate(penalties) if not taken >> i & 1)
+            captured_by_others = rest[: max(0, len(rest) - undealt)]
+            tricks = min(-(-len(own) // self.num_players), self.hand_size)
+            points = tricks - sum(own)
+            rest_points = self.hand_size - tricks - sum(captured_by_others)
+            worst = min(worst, points - rest_points / others)
+        return worst
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain JSON values."""
+        return {
+            f.name: list(v) if isinstance(v := getattr(self, f.name), tuple) else v
+            for f in fields(self)
+        }
+
+    @classmethod
+    def from_dict(cls, options: Mapping[str, Any]) -> Rules:
+        """Return the rules with the given fields.
+
+        Raises:
+            ValueError: for an unknown field or an impossible value.
+        """
+        _check_names(options)
+        return cls(**options)
+
+    def replace(self, **options: Any) -> Rules:
+        """Return these rules with some fields changed."""
+        _check_names(options)
+        return dataclasses.replace(self, **options)
+
+
+def _check_names(options: Mapping[str, Any]) -> None:
+    known = [f.name for f in fields(Rules)]
+    for name in options:
+        if name not in known:
+            raise ValueError(f"{name!r} is not a rule option; they are: {', '.join(known)}")
+
+
+_VALETY: dict[str, Any] = {"hand_size": 17, "target": 20}
+_POLIGNAC: dict[str, Any] = {
+    "trump": "none",
+    "scoring": "penalties",
+    "jack_penalties": (2, 1, 1, 1),
+    "tie": "draw",
+    "general": True,
+}
+_BLACK_SEVENS_OUT = _pack(lowest="7", without="7S 7C")
+
+# P1, P2 and, for 3 and 7 players, the classic game.
+POLIGNAC_PACKS = {
+    3: _BLACK_SEVENS_OUT,
+    4: _pack(lowest="7"),
+    5: _BLACK_SEVENS_OUT,
+    6: _BLACK_SEVENS_OUT,
+    7: _pack(lowest="8"),
+}
+POLIGNAC_GAMES = ("polignac", "polignac-classic")
+
+# Suits (from the end of the order) × ranks (the highest that include the jack), cards a hand.
+LADDER = {
+    "L1": (2, 3, 2),
+    "L2": (2, 4, 3),
+    "L3": (3, 3, 3),
+    "L4": (3, 4, 4),
+    "L5": (4, 3, 4),
+    "L6": (3, 4, 5),
+    "L7": (4, 4, 4),
+    "L8": (4, 4, 5),
+}
+
+
+def _ladder(suits: int, ranks: int, hand: int) -> dict[str, Any]:
+    chosen = RANKS[9 : 9 + ranks]  # from the jack up
+    pack = tuple(rank + suit for suit in SUITS[-suits:] for rank in chosen)
+    return {"pack": pack, "hand_size": hand, "target": 20, "max_deals": 1}
+
+
+# What each game changes of the defaults of `Rules`. Polignac's pack and number of deals follow from
+# the players.
+PRESETS: dict[str, dict[str, Any]] = {
+    "valety": _VALETY,
+    "polignac": {**_POLIGNAC, "num_players": 4},
+    "polignac-classic": {
+        **_POLIGNAC,
+        "num_players": 4,
+        "rank_order": "23456789TAJQK",
+        "first_lead": "left_of_dealer",
+        "loss_limit": 20,
+    },
+    "knaves": {**_VALETY, "num_players": 3, "first_lead": "left_of_dealer"},
+    **{f"valety-{level}": _ladder(*sizes) for level, sizes in LADDER.items()},
+}
+
+
+def make_rules(game: str | Rules = "valety", **options: Any) -> Rules:
+    """Return the rules of a game by its name, with options changed.
+
+    Args:
+        game: a name in `PRESETS`, or rules to start from.
+        **options: fields of `Rules`; None leaves the game's own value. One of `target`,
+            `num_deals`, `loss_limit` replaces the game's own.
+
+    Returns:
+        the rules.
+
+    Raises:
+        ValueError: for an unknown game or option, or an impossible combination.
+    """
+    _check_names(options)
+    if isinstance(game, Rules):
+        return game.replace(**options) if options else game
+    if game not in PRESETS:
+        raise ValueError(f"{game!r} is not a game; the games are: {', '.join(PRESETS)}")
+    given = {name: value for name, value in options.items() if value is not None}
+    chosen = {**PRESETS[game], **given}
+    if any(end in given for end in ENDS):
+        for end in ENDS:
+            if end not in given:
+                chosen.pop(end, None)
+    if game in POLIGNAC_GAMES:
+        players = chosen["num_players"]
+        if "pack" not in chosen:
+            if players not in POLIGNAC_PACKS:
+                raise ValueError(
+                    f"num_players={players!r}: {game} has a pack for "
+                    f"{', '.join(map(str, POLIGNAC_PACKS))} players; another number needs pack"
+                )
+            chosen["pack"] = POLIGNAC_PACKS[players]
+        if not any(end in chosen for end in ENDS):
+            chosen["num_deals"] = players
+    return Rules(**chosen)
