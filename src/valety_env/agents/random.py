@@ -1,0 +1,59 @@
+"""`random`: every legal action is equally likely."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from valety_env._jit import kernel
+from valety_env.cards import EMPTY, GENERAL, bit, count, nth
+from valety_env.rng import below, mix
+from valety_env.rules import Rules
+
+
+@kernel
+def random_action(legal: np.uint64, key: np.uint64, general: bool) -> int:
+    """Return a uniformly random action of a set.
+
+    Args:
+        legal: the legal actions, never empty.
+        key: fixes the draw.
+        general: whether a general may be announced (P6).
+
+    Returns:
+        one of `legal`.
+    """
+    allowed = legal
+    if not general and legal != bit(GENERAL):
+        allowed = legal & ~bit(GENERAL)
+    return nth(allowed, below(mix(key, EMPTY), count(allowed)))
+
+
+@kernel
+def random_actions(legal: np.ndarray, keys: np.ndarray, general: bool, actions: np.ndarray) -> None:
+    """Write a `random_action` for each row into `actions`, int64 (N,)."""
+    for row in range(legal.shape[0]):
+        actions[row] = random_action(legal[row], keys[row], general)
+
+
+class RandomAgent:
+    """A player that chooses among its legal actions with equal chances.
+
+    Attributes:
+        name: `random`, or `random,general=0`.
+    """
+
+    def __init__(self, rules: Rules, general: bool = True) -> None:
+        """Make the player.
+
+        Args:
+            rules: any; random play is the same under all.
+            general: False: it never announces; otherwise it does so at every other chance.
+        """
+        self.general = general
+        self.name = "random" if general else "random,general=0"
+
+    def act(self, views: np.ndarray, legal: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        """Choose an action at each of N tables, as `Agent.act`; views are not read."""
+        actions = np.empty(len(legal), np.int64)
+        random_actions(legal, keys, self.general, actions)
+        return actions
