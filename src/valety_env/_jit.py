@@ -67,7 +67,7 @@ _CACHE_FOLDER = str(cache_folder())
 
 
 def kernel(function: Function) -> Function:
-    """Compile `function` at its first call with given types; with the JIT off return it as it is."""
+    """Compile `function` at its first call; with the JIT off return it unchanged."""
     if JIT_DISABLED:
         return function
     # numba reads its cache folder when a function is decorated: the setting of the process is put

@@ -1,0 +1,398 @@
+"""What the environments share: options, seeding, rewards, the ends of episodes, illegal actions.
+
+An episode is a match or one deal of the games in `engine`. `Setup` is an environment's resolved
+options; the kernels take a table one action further and write what a seat observes.
+"""
+
+from __future__ import annotations
+
+import operator
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy import uint64
+
+from valety_env._jit import int64, kernel
+from valety_env.cards import EMPTY, NUM_CARDS, ONE, card_name, set_names
+from valety_env.engine import (
+    DEAL_OVER,
+    MATCH_OVER,
+    deal_points,
+    deal_winner,
+    undealt_cards,
+)
+from valety_env.observations import (
+    FLAT,
+    FLAT_SIZE_2,
+    FLAT_SIZE_7,
+    WORDS,
+    Encoder,
+    Field,
+    Layout,
+    encode,
+    make_encoder,
+    needs_history,
+    put,
+    seats_of,
+)
+from valety_env.rng import mix
+from valety_env.rules import MAX_PLAYERS, SCORING_TRICKS, Rules, make_rules
+from valety_env.view import look, view_legal
+
+EPISODES = ("match", "deal")
+REWARDS = ("win", "points")
+MASKS = ("observation", "info")
+ILLEGAL = ("terminate", "raise", "penalise")
+DTYPES = ("uint8", "int8", "int32", "int64", "float32", "float64")
+
+# What `settle` found.
+GOES_ON, DEAL_ENDED, EPISODE_ENDED = range(3)
+
+
+class IllegalActionError(ValueError):
+    """An action that the rules do not allow here; raised only under `illegal="raise"`."""
+
+
+class ActionTypeError(TypeError):
+    """An action that is not one whole number, or a batch of actions of a wrong type or shape."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The resolved options of an environment.
+
+    Attributes:
+        game: a name in `rules.PRESETS`.
+        rules: as given, for records.
+        episode: `"match"` or `"deal"`.
+        reward: `"win"` or `"points"`.
+        observation: an encoder's name, or for each agent one.
+        dtype: of observations.
+        mask: `"observation"`: in the observation and in infos; `"info"`: in infos alone.
+        illegal: `"terminate"`, `"raise"` or `"penalise"`.
+    """
+
+    game: str
+    rules: Rules
+    episode: str
+    reward: str
+    observation: str | Mapping[str, str]
+    dtype: np.dtype[Any]
+    mask: str
+    illegal: str
+
+    @cached_property
+    def played(self) -> Rules:
+        """The rules that the engine plays: those of one deal when that is the episode."""
+        if self.episode == "deal":
+            return self.rules.replace(max_deals=1, count="deal")
+        return self.rules
+
+    @property
+    def single_deal(self) -> bool:
+        """Whether an episode is one deal."""
+        return self.episode == "deal"
+
+    @property
+    def by_points(self) -> bool:
+        """Whether rewards are points at each deal's end."""
+        return self.reward == "points"
+
+    @cached_property
+    def agents(self) -> tuple[str, ...]:
+        """The names of the seats."""
+        return tuple(f"player_{seat}" for seat in range(self.rules.num_players))
+
+    @cached_property
+    def encoders(self) -> tuple[Encoder, ...]:
+        """The encoder of each seat."""
+        names = self.observation
+        if isinstance(names, str):
+            return (make_encoder(names, self.rules),) * self.rules.num_players
+        return tuple(make_encoder(names[agent], self.rules) for agent in self.agents)
+
+    @property
+    def fine(self) -> float:
+        """What an illegal action earns: the worst that a legal one could have led to."""
+        return self.rules.worst_points if self.by_points else -1.0
+
+    @property
+    def num_actions(self) -> int:
+        """The size of the action space."""
+        return self.rules.num_actions
+
+    def observation_space(self, seat: int, *, mask: str | None = None) -> gymnasium.Space[Any]:
+        """Return a new space of what `observe` gives for a seat."""
+        encoder = self.encoders[seat]
+        space: gymnasium.Space[Any]
+        if encoder.is_dict:
+            space = gymnasium.spaces.Dict(
+                {
+                    f.name: gymnasium.spaces.Box(0, 1, f.shape, self.dtype.type)
+                    for f in encoder.layout.fields
+                    if f.name != "padding"
+                }
+            )
+        else:
+            layout = encoder.layout
+            space = gymnasium.spaces.Box(0, layout.high, layout.shape, self.dtype.type)
+        if (mask or self.mask) == "info":
+            return space
+        return gymnasium.spaces.Dict(
+            {
+                "observation": space,
+                "action_mask": gymnasium.spaces.Box(0, 1, (self.num_actions,), np.int8),
+            }
+        )
+
+    def action_space(self) -> gymnasium.spaces.Discrete:
+        """Return a new space of actions: cards, and with charges alone two announcements."""
+        return gymnasium.spaces.Discrete(self.num_actions)
+
+    @cached_property
+    def state_layout(self) -> Layout:
+        """The layout of `state()`."""
+        return state_layout(self.rules)
+
+    def illegal_action(self, seat: int, action: int, legal: int, where: str = "") -> str:
+        """Return one line that says who may not do what, and what is allowed here."""
+        order = self.rules.rank_order
+        if 0 <= action < self.num_actions:
+            told = card_name(action, order)
+        else:
+            told = f"action {action} (actions are 0…{self.num_actions - 1})"
+        allowed = " ".join(set_names(legal, order))
+        return f"{where}player_{seat} may not play {told}; legal here: {allowed}"
+
+
+def make_setup(
+    game: str | Rules,
+    *,
+    episode: str = "match",
+    reward: str = "win",
+    observation: str | Mapping[str, str] = "flat_v0",
+    dtype: Any = None,
+    default_dtype: str = "float32",
+    mask: str = "observation",
+    illegal: str = "terminate",
+    **rule_options: Any,
+) -> Setup:
+    """Return the resolved options of an environment; they are documented there.
+
+    Raises:
+        ValueError: for an unknown option or value, or rules that are impossible.
+    """
+    rules = make_rules(game, **rule_options)
+    for name, value, choices in (
+        ("episode", episode, EPISODES),
+        ("reward", reward, REWARDS),
+        ("mask", mask, MASKS),
+        ("illegal", illegal, ILLEGAL),
+    ):
+        if value not in choices:
+            raise ValueError(f"{name}={value!r}: allowed are {', '.join(map(repr, choices))}")
+    try:
+        number_type = np.dtype(default_dtype if dtype is None else dtype)
+    except TypeError:
+        number_type = np.dtype(object)
+    if number_type.name not in DTYPES:
+        raise ValueError(f"dtype={dtype!r}: allowed are {', '.join(DTYPES)}")
+    name = game if isinstance(game, str) else name_of(rules)
+    if isinstance(observation, Mapping):
+        observation = dict(observation)
+        agents = [f"player_{seat}" for seat in range(rules.num_players)]
+        if sorted(observation) != sorted(agents):
+            raise ValueError(
+                f"observation names {', '.join(map(str, observation)) or 'nobody'}: "
+                f"it must name an encoder for each of {', '.join(agents)}"
+            )
+    setup = Setup(name, rules, episode, reward, observation, number_type, mask, illegal)
+    if not isinstance(observation, str) and not isinstance(observation, Mapping):
+        make_encoder(observation, rules)  # says what is allowed
+    assert setup.encoders
+    return setup
+
+
+def name_of(rules: Rules) -> str:
+    """Return the game that a record of given rules names: by what scores."""
+    return "polignac" if rules.lowest_wins else "valety"
+
+
+def parse_seed(seed: Any) -> int:
+    """Return a seed as a whole number in 0…2^64−1; None: one of 64 bits of the system's entropy.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if seed is None:
+        return secrets.randbits(64)
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if isinstance(seed, (bool, np.bool_)) or not 0 <= number < 1 << 64:
+        raise ValueError(f"seed={seed!r}: it must be a whole number in 0…2^64-1")
+    return number
+
+
+def state_layout(rules: Rules) -> Layout:
+    """Return the layout of `state()`: the whole table, for critics that see all cards.
+
+    It begins with player_0's `flat_v0`, in which relative seats are absolute.
+    """
+    seats = seats_of(rules)
+    public = make_encoder("flat_v0", rules).layout
+    offset = public.size
+    fields = list(public.fields)
+    for name, shape, meaning in (
+        ("hands", (seats, NUM_CARDS), "each seat's cards"),
+        ("undealt", (NUM_CARDS,), "the cards that nobody ever sees"),
+        ("turn", (seats,), "the seat to act"),
+    ):
+        field = Field(name, shape, meaning, offset)
+        fields.append(field)
+        offset += field.size
+    return Layout("state_v0", (offset,), 1, tuple(fields))
+
+
+@kernel
+def deal_winners(rules: np.record, state: np.record) -> int:
+    """Return who has won a deal that is an episode, bit = seat.
+
+    By V6 one seat; with charges alone all that are charged least.
+    """
+    if rules.scoring == SCORING_TRICKS:
+        return 1 << deal_winner(rules, state)
+    fewest = 1 << 30
+    winners = 0
+    for seat in range(int64(rules.num_players)):
+        charged = deal_points(rules, state, seat)
+        if charged < fewest:
+            fewest, winners = charged, 1 << seat
+        elif charged == fewest:
+            winners |= 1 << seat
+    return winners
+
+
+@kernel
+def settle(
+    rules: np.record, state: np.record, single_deal: bool, by_points: bool, rewards: np.ndarray
+) -> int:
+    """Give the rewards of the action just played.
+
+    Args:
+        rules: one `RULES` record.
+        state: one `STATE` record after `engine.play`; when a deal that is the episode has ended,
+            its winners become those of the deal.
+        single_deal: whether one deal is the episode.
+        by_points: rewards are points at each deal's end, own minus the mean of the others',
+            charges negative; else at the end (n/w − 1)/(n − 1) to each of w winners among n
+            players and −1/(n − 1) to the others.
+        rewards: float (players,), overwritten.
+
+    Returns:
+        GOES_ON, DEAL_ENDED or EPISODE_ENDED.
+    """
+    players = int64(rules.num_players)
+    for seat in range(players):
+        rewards[seat] = 0.0
+    if state.phase < DEAL_OVER:
+        return GOES_ON
+    over = state.phase == MATCH_OVER
+    if over and single_deal:
+        state.winners = deal_winners(rules, state)
+    if by_points:
+        total = 0
+        for seat in range(players):
+            total += deal_points(rules, state, seat)
+        sign = 1.0 if rules.scoring == SCORING_TRICKS else -1.0
+        for seat in range(players):
+            own = deal_points(rules, state, seat)
+            rewards[seat] = sign * (own - (total - own) / (players - 1.0))
+    elif over:
+        sharers = 0
+        for seat in range(players):
+            sharers += state.winners >> seat & 1
+        for seat in range(players):
+            if state.winners >> seat & 1:
+                rewards[seat] = (players / sharers - 1.0) / (players - 1.0)
+            else:
+                rewards[seat] = -1.0 / (players - 1.0)
+    return EPISODE_ENDED if over else DEAL_ENDED
+
+
+@kernel
+def write_mask(legal: np.uint64, mask: np.ndarray) -> None:
+    """Write a set of actions as 0 and 1, one an entry, into `mask` (num_actions,)."""
+    for action in range(mask.size):
+        mask[action] = legal >> uint64(action) & ONE
+
+
+@kernel
+def observe(
+    code: int,
+    rules: np.record,
+    state: np.record,
+    seat: int,
+    view: np.record,
+    words: np.ndarray,
+    row: np.ndarray,
+    mask: np.ndarray,
+) -> None:
+    """Write what a seat observes.
+
+    Args:
+        code: the encoder, a value of `observations.ENCODERS`.
+        rules: one `RULES` record.
+        state: one `STATE` record.
+        seat: who looks.
+        view: one `VIEW` record, overwritten.
+        words: uint64 (WORDS,), scratch.
+        row: (layout.size,), overwritten.
+        mask: (num_actions,), overwritten; all zero for a seat not to move.
+    """
+    look(rules, state, seat, view, needs_history(code))
+    encode(code, rules, view, words, row)
+    write_mask(view_legal(rules, view), mask)
+
+
+@kernel
+def write_state(
+    rules: np.record, state: np.record, view: np.record, words: np.ndarray, row: np.ndarray
+) -> None:
+    """Write the whole table into `row`, laid out by `state_layout`; the rest as in `observe`."""
+    look(rules, state, 0, view, False)
+    encode(FLAT, rules, view, words, row)
+    two = rules.num_players == 2
+    public = FLAT_SIZE_2 if two else FLAT_SIZE_7
+    seats = 2 if two else MAX_PLAYERS
+    size = (seats + 1) * NUM_CARDS + seats
+    for i in range((size >> 6) + 1):
+        words[i] = EMPTY
+    for seat in range(int64(rules.num_players)):
+        put(words, seat * NUM_CARDS, state.hand[seat])
+    put(words, seats * NUM_CARDS, undealt_cards(rules, state))
+    put(words, (seats + 1) * NUM_CARDS, ONE << uint64(int64(state.turn)))
+    for i in range(size):
+        row[public + i] = words[i >> 6] >> uint64(i & 63) & ONE
+
+
+@kernel
+def decision_key(agent_seed: np.uint64, state: np.record) -> np.uint64:
+    """Return the key of the next decision at a table.
+
+    A function of the agent's seed, the table's seed, episode, deal and play.
+    """
+    key = mix(mix(agent_seed, state.seed), uint64(state.episode))
+    step = int64(state.num_calls) + int64(state.num_plays)
+    return mix(mix(key, uint64(state.deal)), uint64(step))
+
+
+def scratch_words() -> np.ndarray:
+    """Return the scratch that `observe` and `write_state` need."""
+    return np.zeros(WORDS, np.uint64)
