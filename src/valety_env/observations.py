@@ -260,6 +260,26 @@ class Encoder:
         """Whether an observation is a dict of named arrays."""
         return self.code == PIECES
 
+    def flat(self, observation: np.ndarray | dict[str, np.ndarray]) -> np.ndarray:
+        """Return the flat rows (…, size) that `shaped` made an observation of; a view of the same
+        memory.
+
+        Raises:
+            ValueError: if the observation is not such a view.
+        """
+        if isinstance(observation, dict):
+            rows = next(iter(observation.values())).base
+        else:
+            ahead = observation.shape[: observation.ndim - len(self.layout.shape)]
+            rows = observation.reshape(*ahead, self.layout.size)
+        if rows is None or rows.shape[-1] != self.layout.size:
+            raise ValueError(
+                f"the observation is not laid out as {self.name} rows of {self.layout.size}"
+            )
+        if not isinstance(observation, dict) and not np.shares_memory(rows, observation):
+            raise ValueError("the observation must be contiguous")
+        return rows
+
     def shaped(self, rows: np.ndarray) -> np.ndarray | dict[str, np.ndarray]:
         """Return flat rows (…, size) in the observation's shape, as a view of them."""
         ahead = rows.shape[:-1]
