@@ -261,8 +261,7 @@ class Encoder:
         return self.code == PIECES
 
     def flat(self, observation: np.ndarray | dict[str, np.ndarray]) -> np.ndarray:
-        """Return the flat rows (…, size) that `shaped` made an observation of; a view of the same
-        memory.
+        """Return the flat rows (…, size) behind an observation that `shaped` made; the same memory.
 
         Raises:
             ValueError: if the observation is not such a view.
