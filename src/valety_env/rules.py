@@ -454,3 +454,81 @@ def make_rules(game: str | Rules = "valety", **options: Any) -> Rules:
         if not any(end in chosen for end in ENDS):
             chosen["num_deals"] = players
     return Rules(**chosen)
+
+
+# How the values of an option are written in a game's text; of the others, as names.
+_INTEGERS = ("num_players", "general_charge")
+_OPTIONAL_INTEGERS = ("hand_size", "target", "num_deals", "loss_limit", "max_deals")
+_SWITCHES = ("general", "general_leads")
+
+
+def _read_option(name: str, text: str) -> Any:
+    """Read the value of a rule option; raises ValueError with what is allowed."""
+    if name in _SWITCHES:
+        if text.lower() not in ("true", "false"):
+            raise ValueError("allowed are true and false")
+        return text.lower() == "true"
+    if name in _OPTIONAL_INTEGERS and text.lower() == "none":
+        return None
+    if name in _INTEGERS or name in _OPTIONAL_INTEGERS:
+        try:
+            return int(text)
+        except ValueError:
+            or_none = " or none" if name in _OPTIONAL_INTEGERS else ""
+            raise ValueError(f"it must be a whole number{or_none}") from None
+    if name == "jack_penalties":
+        try:
+            return tuple(int(part) for part in text.split("+"))
+        except ValueError:
+            raise ValueError("it must be four whole numbers with + between them") from None
+    if name == "pack":
+        return tuple(text.split("+"))
+    return text
+
+
+def parse_game(text: str) -> tuple[str, Rules]:
+    """Read a game and its rule options from one line of text.
+
+    The games of the command line and of training configs are written so:
+    `polignac,num_players=5,general=false`, `valety-L3,pack=JD+QD+KD+JH+QH+KH,hand_size=2`.
+
+    Args:
+        text: `GAME[,OPTION=VALUE…]`: a name in `PRESETS` and fields of `Rules`. Whole numbers,
+            `true`, `false`, `none` (no such limit; for `hand_size`: cards ÷ players) and names;
+            `+` between the cards of `pack` and the numbers of `jack_penalties`.
+
+    Returns:
+        the game's name and its rules.
+
+    Raises:
+        ValueError: in one line: what was given and what is allowed.
+    """
+    game, *parts = (part.strip() for part in text.split(","))
+    if game not in PRESETS:
+        raise ValueError(f"{text!r}: {game!r} is not a game; the games are: {', '.join(PRESETS)}")
+    known = [f.name for f in fields(Rules)]
+    given: dict[str, Any] = {}
+    for part in parts:
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not value:
+            raise ValueError(
+                f"{text!r}: {part!r} is not OPTION=VALUE; the options are: {', '.join(known)}"
+            )
+        if name not in known:
+            raise ValueError(
+                f"{text!r}: {name!r} is not a rule option; they are: {', '.join(known)}"
+            )
+        if name in given:
+            raise ValueError(f"{text!r}: {name} is given twice")
+        try:
+            given[name] = _read_option(name, value)
+        except ValueError as error:
+            raise ValueError(f"{text!r}: {name}={value}: {error}") from None
+    try:
+        # `make_rules` leaves the game's own value where None is given; here none means none.
+        chosen = {name: value for name, value in given.items() if value is not None}
+        rules = make_rules(game, **chosen)
+        nothing = {name: None for name, value in given.items() if value is None}
+        return game, rules.replace(**nothing) if nothing else rules
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}") from None
