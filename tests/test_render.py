@@ -529,6 +529,8 @@ def pixels_of(window: Window) -> Any:
 
 
 def test_show_opens_a_window_and_close_closes_this_one_alone(windows: list[Window]) -> None:
+    import pygame
+
     a, b = windows
     other = scene(VALETY, position(VALETY, VALETY_HANDS, "3D"))
     assert not a.is_open
@@ -540,7 +542,10 @@ def test_show_opens_a_window_and_close_closes_this_one_alone(windows: list[Windo
     a.close()
     assert not a.is_open
     assert b.is_open
+    assert pygame.display.get_init()
+    same = b._window
     assert b.show(SEEN)
+    assert b._window is same
     assert np.array_equal(pixels_of(b), a.rgb_array(SEEN))
     a.close()
     assert a.show(SEEN)
