@@ -1,5 +1,9 @@
-"""Positions and records of games as plain values and as text, both ways."""
+"""Positions and records of games as plain values and as text, both ways.
 
+`docs/notation.md` has the grammar.
+"""
+
+from valety_env.notation.positions import position_from_text, position_to_text
 from valety_env.notation.records import (
     RecordError,
     Replayed,
@@ -7,5 +11,20 @@ from valety_env.notation.records import (
     make_record,
     read_record,
 )
+from valety_env.notation.texts import record_from_text, record_to_text
+from valety_env.notation.words import NotationError, game_from_text, game_to_text
 
-__all__ = ["RecordError", "Replayed", "deal_winners", "make_record", "read_record"]
+__all__ = [
+    "NotationError",
+    "RecordError",
+    "Replayed",
+    "deal_winners",
+    "game_from_text",
+    "game_to_text",
+    "make_record",
+    "position_from_text",
+    "position_to_text",
+    "read_record",
+    "record_from_text",
+    "record_to_text",
+]

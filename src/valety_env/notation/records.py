@@ -90,7 +90,7 @@ def deal_winners(rules: Rules, state: Any) -> list[int]:
         rules: the rules.
         state: one `STATE` record, or an array of one.
     """
-    table = _one(state)
+    table = one(state)
     if not rules.lowest_wins:
         return [int(deal_winner(rules.record, table))]
     charges = _points(rules, table)
@@ -123,7 +123,7 @@ def make_record(
     Raises:
         ValueError: if `game` is no preset, no state is given, or the past of one is not known.
     """
-    tables = [_one(state) for state in states]
+    tables = [one(state) for state in states]
     if game not in PRESETS:
         raise ValueError(f"{show(game)} is not a game; the games are: {', '.join(PRESETS)}")
     if not tables:
@@ -151,7 +151,7 @@ def make_record(
     }
 
 
-def _one(state: Any) -> Any:
+def one(state: Any) -> Any:
     """Return the record in an array of one, or a record as it is."""
     return state.reshape(1)[0] if isinstance(state, np.ndarray) else state
 
