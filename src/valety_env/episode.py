@@ -327,6 +327,12 @@ def settle(
 
 
 @kernel
+def is_member(actions: np.uint64, action: int) -> bool:
+    """Return whether any integer `action` is in a set of actions."""
+    return 0 <= action < 64 and actions >> uint64(action) & ONE != EMPTY
+
+
+@kernel
 def write_mask(legal: np.uint64, mask: np.ndarray) -> None:
     """Write a set of actions as 0 and 1, one an entry, into `mask` (num_actions,)."""
     for action in range(mask.size):

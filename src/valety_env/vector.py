@@ -12,7 +12,7 @@ import numpy as np
 from numpy import uint64
 
 from valety_env._jit import int64, kernel
-from valety_env.cards import EMPTY, ONE, count, nth
+from valety_env.cards import count, nth
 from valety_env.engine import STATE, legal_actions, next_deal, play, start_match
 from valety_env.episode import (
     DEAL_ENDED,
@@ -21,6 +21,7 @@ from valety_env.episode import (
     ActionTypeError,
     IllegalActionError,
     Setup,
+    is_member,
     make_setup,
     observe,
     parse_seed,
@@ -83,12 +84,6 @@ class Final:
     totals: np.ndarray
     winners: np.ndarray
     deals: np.ndarray
-
-
-@kernel
-def is_member(actions: np.uint64, action: int) -> bool:
-    """Return whether any integer `action` is in a set of actions."""
-    return 0 <= action < 64 and actions >> uint64(action) & ONE != EMPTY
 
 
 @kernel
