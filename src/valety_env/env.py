@@ -71,7 +71,8 @@ def step_table(
 ) -> int:
     """Play one action at the table `states[0]` and return what `settle` found.
 
-    After a deal the next is dealt. A finished deal is left in `finals[0]`. An illegal action changes nothing and gives _ILLEGAL.
+    After a deal the next is dealt. A finished deal is left in `finals[0]`. An illegal action
+    changes nothing and gives _ILLEGAL.
     """
     state = states[0]
     if not is_member(legal_actions(rules[0], state), action):
