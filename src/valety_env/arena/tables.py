@@ -1,0 +1,261 @@
+"""Many tables played to their ends by any mixture of agents, all tables at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from valety_env._jit import int64, kernel
+from valety_env.agents import Agent
+from valety_env.engine import (
+    CALLS,
+    MATCH_OVER,
+    STATE,
+    legal_actions,
+    next_deal,
+    play,
+    start_match,
+)
+from valety_env.episode import (
+    DEAL_ENDED,
+    EPISODE_ENDED,
+    GOES_ON,
+    ActionTypeError,
+    IllegalActionError,
+    Setup,
+    decision_key,
+    is_member,
+    settle,
+)
+from valety_env.view import VIEW, look
+
+
+@dataclass(frozen=True)
+class Played:
+    """How the episodes of T tables ended.
+
+    Attributes:
+        points: float64 (T, players): deal points minus the mean of the others', charges negative,
+            summed over the deals of the episode.
+        wins: float64 (T, players): the share of the win, 1/w for each of w winners.
+        deals: int64 (T,), deals in the episode.
+    """
+
+    points: np.ndarray
+    wins: np.ndarray
+    deals: np.ndarray
+
+
+@kernel
+def start_all(rules: np.ndarray, states: np.ndarray, seeds: np.ndarray) -> None:
+    """Start table i at the first episode of `seeds[i]`."""
+    for i in range(states.size):
+        start_match(rules[0], states[i], seeds[i], 0)
+
+
+@kernel
+def gather(
+    rules: np.ndarray,
+    states: np.ndarray,
+    players: np.ndarray,
+    player: int,
+    agent_seed: np.uint64,
+    tables: np.ndarray,
+    views: np.ndarray,
+    legal: np.ndarray,
+    keys: np.ndarray,
+) -> int:
+    """Collect what a player needs at all tables where it is to move.
+
+    Args:
+        rules: `RULES` (1,).
+        states: `STATE` (T,).
+        players: int64 (T, seats), who sits where.
+        player: whose tables.
+        agent_seed: its seed.
+        tables: int64 (T,), filled with the tables' indices.
+        views: `VIEW` (T,), filled.
+        legal: uint64 (T,), filled with sets of actions.
+        keys: uint64 (T,), filled.
+
+    Returns:
+        how many; the rest of the arrays is left as it was.
+    """
+    n = 0
+    for i in range(states.size):
+        state = states[i]
+        seat = int64(state.turn)
+        if state.phase == MATCH_OVER or players[i, seat] != player:
+            continue
+        tables[n] = i
+        look(rules[0], state, seat, views[n], True)
+        legal[n] = legal_actions(rules[0], state)
+        keys[n] = decision_key(agent_seed, state)
+        n += 1
+    return n
+
+
+@kernel
+def find_illegal(legal: np.ndarray, actions: np.ndarray) -> int:
+    """Return the first row whose action is not in its set, or −1."""
+    for row in range(actions.size):
+        if not is_member(legal[row], int64(actions[row])):
+            return row
+    return -1
+
+
+@kernel
+def advance(
+    rules: np.ndarray,
+    states: np.ndarray,
+    tables: np.ndarray,
+    actions: np.ndarray,
+    single_deal: bool,
+    rewards: np.ndarray,
+    points: np.ndarray,
+    wins: np.ndarray,
+) -> int:
+    """Play a legal action at each of the given tables and deal on where a deal has ended.
+
+    Args:
+        rules: `RULES` (1,).
+        states: `STATE` (T,), changed in place.
+        tables: int64 (n,).
+        actions: int64 (n,).
+        single_deal: whether one deal is the episode.
+        rewards: float64 (seats,), scratch.
+        points: float64 (T, seats), added to at the end of a deal.
+        wins: float64 (T, seats), written at the end of the episode.
+
+    Returns:
+        how many cards were played.
+    """
+    seats = int64(rules[0].num_players)
+    cards = 0
+    for j in range(tables.size):
+        i = int64(tables[j])
+        state = states[i]
+        if state.phase != CALLS:
+            cards += 1
+        play(rules[0], state, int64(actions[j]))
+        ended = settle(rules[0], state, single_deal, True, rewards)
+        if ended == GOES_ON:
+            continue
+        for seat in range(seats):
+            points[i, seat] += rewards[seat]
+        if ended == DEAL_ENDED:
+            next_deal(rules[0], state)
+        elif ended == EPISODE_ENDED:
+            sharers = 0
+            for seat in range(seats):
+                sharers += int64(state.winners) >> seat & 1
+            for seat in range(seats):
+                wins[i, seat] = (int64(state.winners) >> seat & 1) / sharers
+    return cards
+
+
+def play_tables(
+    setup: Setup,
+    agents: Sequence[Agent],
+    players: np.ndarray,
+    seeds: np.ndarray,
+    agent_seeds: np.ndarray,
+    progress: Callable[[float], None] | None = None,
+) -> Played:
+    """Play one episode at each of T tables.
+
+    What an agent does at a table depends on nothing but that table, so results don't depend on
+    which tables are played together.
+
+    Args:
+        setup: the game and its episode.
+        agents: the players.
+        players: int64 (T, seats): the index in `agents` of who sits at each seat.
+        seeds: uint64 (T,), the tables' seeds.
+        agent_seeds: uint64 (len(agents),), whence each agent's keys come.
+        progress: called now and then with the part of the work that is done, 0…1.
+
+    Returns:
+        the results.
+
+    Raises:
+        IllegalActionError: if an agent chooses an action that is not legal.
+        ActionTypeError: if an agent does not give one whole number a table.
+    """
+    size, seats = players.shape
+    rules = setup.played.packed
+    hand_size = setup.played.hand_size
+    assert hand_size is not None
+    states = np.zeros(size, STATE)
+    tables = np.empty(size, np.int64)
+    views = np.zeros(size, VIEW)
+    legal = np.empty(size, np.uint64)
+    keys = np.empty(size, np.uint64)
+    rewards = np.empty(seats, np.float64)
+    points = np.zeros((size, seats), np.float64)
+    wins = np.zeros((size, seats), np.float64)
+    start_all(rules, states, seeds)
+    cards = 0
+    while True:
+        moved = 0
+        for player, agent in enumerate(agents):
+            n = gather(
+                rules,
+                states,
+                players,
+                player,
+                agent_seeds[player],
+                tables,
+                views,
+                legal,
+                keys,
+            )
+            if n == 0:
+                continue
+            moved += n
+            actions = _actions(agent, views[:n], legal[:n], keys[:n])
+            row = find_illegal(legal[:n], actions)
+            if row >= 0:
+                raise IllegalActionError(
+                    setup.illegal_action(
+                        int(views[row]["seat"]),
+                        int(actions[row]),
+                        int(legal[row]),
+                        f"{name_of_agent(agent)} at the table with seed {seeds[tables[row]]}: ",
+                    )
+                )
+            cards += advance(
+                rules,
+                states,
+                tables[:n],
+                actions,
+                setup.single_deal,
+                rewards,
+                points,
+                wins,
+            )
+        if not moved:
+            return Played(points, wins, states["deal"].astype(np.int64) + 1)
+        if progress is not None:
+            if setup.single_deal:
+                progress(cards / (size * seats * hand_size))
+            else:
+                progress(float(np.mean(states["phase"] == MATCH_OVER)))
+
+
+def name_of_agent(agent: Agent) -> str:
+    """Return the string that makes an agent again, or for a stranger its class."""
+    return str(getattr(agent, "name", type(agent).__name__))
+
+
+def _actions(agent: Agent, views: np.ndarray, legal: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Ask an agent for its actions; int64 (n,)."""
+    actions = np.asarray(agent.act(views, legal, keys))
+    if actions.shape != legal.shape or actions.dtype.kind not in "iu":
+        raise ActionTypeError(
+            f"{name_of_agent(agent)} chose actions of dtype {actions.dtype} and shape "
+            f"{actions.shape}: they must be integers of shape {legal.shape}, one a table"
+        )
+    return np.ascontiguousarray(actions, np.int64)
