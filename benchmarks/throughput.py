@@ -1,4 +1,4 @@
-"""Steps per second of the environments, and of two things that bound them, measured in turn in one run.
+"""Steps per second of the environments and of two things that bound them, measured in turn.
 
     python benchmarks/throughput.py --seconds 1 --rounds 7
 
@@ -87,9 +87,9 @@ class NoGame(pettingzoo.AECEnv):  # type: ignore[misc]
 @kernel
 def copy_rows(source: np.ndarray, target: np.ndarray, times: int) -> None:
     """Copy a row of 256 bytes again and again, within the cache: the limit of writing rows."""
-    rows = target.shape[0]
     for i in range(times):
-        target[i % rows] = source[(i * 7) % rows]
+        for j in range(32):
+            target[i & 63, j] = source[(7 * i) & 63, j]
 
 
 def aec_loop(env: Any, rng: np.random.Generator) -> Callable[[float], tuple[int, float]]:
@@ -133,7 +133,7 @@ def batch_loop(env: SelfPlayEnv) -> Callable[[float], tuple[int, float]]:
 
 def row_loop() -> Callable[[float], tuple[int, float]]:
     """Return a measurement of copying rows of 256 bytes."""
-    source, target = np.ones((64, 256), np.uint8), np.zeros((64, 256), np.uint8)
+    source, target = np.ones((64, 32), np.uint64), np.zeros((64, 32), np.uint64)
     copy_rows(source, target, 1)
 
     def measure(seconds: float) -> tuple[int, float]:

@@ -63,6 +63,8 @@ def cache_folder() -> Path:
     return parent / _source_digest()
 
 
+# The numpy model leaves out the checks for division by zero: no kernel divides by what could be 0.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _CACHE_FOLDER = str(cache_folder())
 
 
@@ -75,7 +77,10 @@ def kernel(function: Function) -> Function:
     before = _config.CACHE_DIR
     _config.CACHE_DIR = _CACHE_FOLDER
     try:
-        compiled: Function = numba.njit(function, cache=True, nogil=True, error_model="numpy")
+        compiled: Function = numba.njit(function, cache=True, **_OPTIONS)
+    except RuntimeError:
+        # There is no file to know the source by, or no folder that can be written to.
+        compiled = numba.njit(function, **_OPTIONS)
     finally:
         _config.CACHE_DIR = before
     return compiled
