@@ -199,16 +199,19 @@ class Rules:
         self._set("jack_penalties", tuple(int(p) for p in given))
 
     def _check_pack(self) -> None:
-        given = (
-            self.pack.replace("+", " ").split() if isinstance(self.pack, str) else list(self.pack)
-        )
+        try:
+            given = (
+                self.pack.replace("+", " ").split() if isinstance(self.pack, str) else [*self.pack]
+            )
+        except TypeError:
+            raise ValueError(f"pack={self.pack!r}: it must be a list of cards") from None
         try:
             numbers = [parse_card(name, self.rank_order) for name in given]
         except ValueError as error:
             raise ValueError(f"pack: {error}") from None
-        if len(set(numbers)) != len(numbers):
-            twice = next(name for name in given if given.count(name) > 1)
-            raise ValueError(f"pack: {twice} is in it twice")
+        for place, number in enumerate(numbers):
+            if number in numbers[:place]:
+                raise ValueError(f"pack: {given[place]} is in it twice")
         if len(numbers) < 2:
             raise ValueError(f"pack={given!r}: it must hold at least 2 cards")
         self._set("pack", tuple(set_names(card_set(numbers), self.rank_order)))
@@ -432,16 +435,19 @@ def make_rules(game: str | Rules = "valety", **options: Any) -> Rules:
         ValueError: for an unknown game or option, or an impossible combination.
     """
     _check_names(options)
-    if isinstance(game, Rules):
-        return game.replace(**options) if options else game
-    if game not in PRESETS:
-        raise ValueError(f"{game!r} is not a game; the games are: {', '.join(PRESETS)}")
     given = {name: value for name, value in options.items() if value is not None}
-    chosen = {**PRESETS[game], **given}
+    if isinstance(game, Rules):
+        if not given:
+            return game
+        chosen = game.to_dict()
+    elif game in PRESETS:
+        chosen = dict(PRESETS[game])
+    else:
+        raise ValueError(f"{game!r} is not a game; the games are: {', '.join(PRESETS)}")
     if any(end in given for end in ENDS):
         for end in ENDS:
-            if end not in given:
-                chosen.pop(end, None)
+            chosen.pop(end, None)
+    chosen.update(given)
     if game in POLIGNAC_GAMES:
         players = chosen["num_players"]
         if "pack" not in chosen:
