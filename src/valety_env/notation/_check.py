@@ -12,12 +12,13 @@ from valety_env.cards import GENERAL, PASS, RANKS, card_name, parse_card
 _SHORT = reprlib.Repr()
 _SHORT.maxlevel = 2
 _MAX_SHOWN = 80
+_MAX_LINE = 400
 
 
 def show(value: Any) -> str:
     """Return a value as text for a message: in one line, short, whatever it is."""
     try:
-        text = _SHORT.repr(value)
+        text = _SHORT.repr(value).replace("\n", " ")
     except (ValueError, RecursionError):
         # An integer of thousands of digits.
         return f"a value of type {type(value).__name__} too large to show"
@@ -53,7 +54,8 @@ class Check:
 
     def fail(self, message: str) -> NoReturn:
         """Raise the error."""
-        raise self.error(f"{self.where}: {message}" if self.where else message)
+        line = f"{self.where}: {message}" if self.where else message
+        raise self.error(line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 1] + "…")
 
     def keys(self, given: Any, keys: Collection[str]) -> None:
         """Check that `given` is a mapping with exactly these keys."""

@@ -74,11 +74,12 @@ def game_from_text(text: str) -> tuple[str, Rules]:
         NotationError: for an unknown game or option, or an impossible value.
     """
     game, _, rest = read_text(text).partition(",")
-    options = read_options(rest, Check(f"game {show(text)}", NotationError))
+    check = Check("", NotationError)
+    options = read_options(rest, check)
     try:
         return game, _make(game, options)
     except ValueError as error:
-        raise NotationError(str(error)) from None
+        check.fail(str(error))
 
 
 def name_game(rules: Rules) -> str:
