@@ -73,7 +73,7 @@ class Final:
     Attributes:
         tables: int64 (k,), at which tables.
         observation: of every seat at the end: a list, one a seat, of (k, …).
-        totals: int16 (k, players): match totals, of a deal that is the episode its points; in
+        totals: int32 (k, players): match totals, of a deal that is the episode its points; in
             Polignac charges.
         winners: bool (k, players); nobody after an illegal action.
         deals: int64 (k,), deals dealt in the episode.

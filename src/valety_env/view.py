@@ -36,8 +36,8 @@ VIEW = np.dtype(
             [
                 ("hand", np.uint64),
                 ("played", np.uint64, (MAX_PLAYERS,)),
-                ("totals", np.int16, (MAX_PLAYERS,)),
-                ("deal", np.uint16),
+                ("totals", np.int32, (MAX_PLAYERS,)),
+                ("deal", np.uint32),
                 (
                     "table",
                     np.int8,
