@@ -167,6 +167,14 @@ def test_a_record_is_made_of_plain_values_in_the_documented_form() -> None:
     assert json.loads(json.dumps(record)) == record
 
 
+def test_a_record_is_played_from_its_hands_and_never_from_its_seed() -> None:
+    record = valety_record()
+    record["seed"] += 1
+    record["episode"] += 1
+    replayed = read_record(record)
+    assert make_record(replayed.rules, "valety", replayed.states) == record
+
+
 def test_a_finished_match_names_its_winners_and_a_running_one_nobody() -> None:
     rules = make_rules("valety-L2")
     states, _ = play_some(rules, 1, [0], least=6)
@@ -405,6 +413,21 @@ SAMPLES = [
     json.loads((ROOT / "tests" / "golden" / f"{name}.json").read_text("utf-8"))
     for name in ("valety-illegal", "polignac-last-card", "valety-count-trick", "valety-L2")
 ]
+
+
+def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the paths to all parts of a record."""
+    keys: list[Any] = []
+    if isinstance(value, (dict, list)):
+        keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+    return [path, *(found for key in keys for found in paths(value[key], (*path, key)))]
+
+
+def test_junk_at_any_place_of_a_small_record_is_refused_in_one_line() -> None:
+    record = SAMPLES[-1]
+    for path in paths(record):
+        for junk in JUNK:
+            check_line(outcome(read_record, changed(record, path, junk)))
 
 
 @given(st.data())
@@ -748,3 +771,36 @@ def test_whatever_stands_in_a_position_it_is_read_or_refused(data: st.DataObject
     again_rules, again = position_from_text(position_to_text(rules, state))
     assert again_rules == rules
     assert (again == state).all()
+
+
+# The documentation.
+
+
+def examples(kind: str) -> list[str]:
+    text = (ROOT / "docs" / "notation.md").read_text("utf-8")
+    return re.findall(rf"^```{kind}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_examples_of_the_documentation_are_read_as_they_stand() -> None:
+    (games_told,) = examples("text game")
+    for line in games_told.splitlines():
+        game, rules = game_from_text(line)
+        assert game_to_text(game, rules) == line
+    (record,) = examples("json record")
+    assert read_record(json.loads(record)).winners == (0,)
+    (text,) = examples("text record")
+    assert record_to_text(record_from_text(text)) == text
+    (positions,) = examples("text position")
+    for line in positions.splitlines():
+        rules, state = position_from_text(line)
+        again_rules, again = position_from_text(position_to_text(rules, state))
+        assert again_rules == rules
+        assert (again == state).all()
+
+
+def test_every_field_of_a_position_is_documented() -> None:
+    documented = (ROOT / "docs" / "notation.md").read_text("utf-8").split("## Positions")[1]
+    rows = re.findall(r"^\| (`[^|]*) \|", documented, re.MULTILINE)
+    names = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    complaint = wrong_position("valety hands=JS/QS colour=red")
+    assert sorted(names) == sorted(complaint.split("they are: ")[1].split(", "))

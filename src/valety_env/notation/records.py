@@ -160,7 +160,7 @@ def _points(rules: Rules, table: Any) -> list[int]:
     return [int(deal_points(rules.record, table, seat)) for seat in range(rules.num_players)]
 
 
-def calls_of(rules: Rules, table: Any) -> list[int]:
+def _calls_of(rules: Rules, table: Any) -> list[int]:
     """Return the announcements of a deal so far, in order."""
     calls = [PASS] * int(table.num_calls)
     if table.general != NOBODY:
@@ -168,7 +168,7 @@ def calls_of(rules: Rules, table: Any) -> list[int]:
     return calls
 
 
-def past_is_known(rules: Rules, table: Any) -> bool:
+def _past_is_known(rules: Rules, table: Any) -> bool:
     """Return whether a state knows every play of its deal; one made from a position may not."""
     played = sum(int(cards).bit_count() for cards in table.played[: rules.num_players])
     return played == int(table.num_plays)
@@ -177,7 +177,7 @@ def past_is_known(rules: Rules, table: Any) -> bool:
 def _deal_of(rules: Rules, table: Any) -> dict[str, Any]:
     """Return the part of a record that tells one deal."""
     players, order = rules.num_players, rules.rank_order
-    if not past_is_known(rules, table):
+    if not _past_is_known(rules, table):
         raise ValueError("a state does not know all plays of its deal, and a record needs them")
     history = [action_name(int(card), order) for card in table.history[: int(table.num_plays)]]
     leaders = [int(seat) for seat in table.trick_leader]
@@ -189,7 +189,7 @@ def _deal_of(rules: Rules, table: Any) -> dict[str, Any]:
         "hands": [set_names(hand, order) for hand in hands],
         "calls": [
             [(int(table.leader) + i) % players, action_name(action, order)]
-            for i, action in enumerate(calls_of(rules, table))
+            for i, action in enumerate(_calls_of(rules, table))
         ],
         "plays": [[(leaders[i // players] + i) % players, name] for i, name in enumerate(history)],
         "tricks": [int(tricks) for tricks in table.tricks[:players]],
