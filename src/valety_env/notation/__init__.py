@@ -7,6 +7,7 @@ from valety_env.notation.positions import position_from_text, position_to_text
 from valety_env.notation.records import (
     RecordError,
     Replayed,
+    calls_of,
     deal_winners,
     make_record,
     read_record,
@@ -18,6 +19,7 @@ __all__ = [
     "NotationError",
     "RecordError",
     "Replayed",
+    "calls_of",
     "deal_winners",
     "game_from_text",
     "game_to_text",

@@ -84,9 +84,9 @@ class Check:
         return value
 
     def integers(self, value: Any, what: str, length: int) -> list[int]:
-        """Return `value` if it is a list of so many small whole numbers."""
+        """Return `value` if it is a list of so many whole numbers."""
         given = self.items(value, what, length)
-        return [self.integer(n, -(1 << 15), (1 << 15) - 1, f"one of {what}") for n in given]
+        return [self.integer(n, -(1 << 31), (1 << 31) - 1, f"one of {what}") for n in given]
 
     def is_card(self, name: Any) -> bool:
         """Return whether `name` is that of a card, exactly as records write it."""

@@ -55,7 +55,7 @@ _KEYS = (
     *("hands", "table", "turn", "turned", "trump", "dealer", "leader", "passes", "general"),
     *("plays", "tricks", "jacks", "voids", "totals", "deal", "seed", "episode"),
 )
-_MOST_POINTS = (1 << 15) - 1
+_MOST_POINTS = (1 << 31) - 1
 
 
 def position_to_text(rules: Rules, state: Any) -> str:

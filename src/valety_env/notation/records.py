@@ -41,7 +41,7 @@ RECORD_KEYS = (
 )
 MAX_SEED = (1 << 64) - 1
 MAX_EPISODE = (1 << 32) - 1
-MAX_DEAL = (1 << 16) - 1
+MAX_DEAL = (1 << 32) - 1
 
 
 class RecordError(ValueError):
@@ -160,7 +160,7 @@ def _points(rules: Rules, table: Any) -> list[int]:
     return [int(deal_points(rules.record, table, seat)) for seat in range(rules.num_players)]
 
 
-def _calls_of(rules: Rules, table: Any) -> list[int]:
+def calls_of(rules: Rules, table: Any) -> list[int]:
     """Return the announcements of a deal so far, in order."""
     calls = [PASS] * int(table.num_calls)
     if table.general != NOBODY:
@@ -189,7 +189,7 @@ def _deal_of(rules: Rules, table: Any) -> dict[str, Any]:
         "hands": [set_names(hand, order) for hand in hands],
         "calls": [
             [(int(table.leader) + i) % players, action_name(action, order)]
-            for i, action in enumerate(_calls_of(rules, table))
+            for i, action in enumerate(calls_of(rules, table))
         ],
         "plays": [[(leaders[i // players] + i) % players, name] for i, name in enumerate(history)],
         "tricks": [int(tricks) for tricks in table.tricks[:players]],
