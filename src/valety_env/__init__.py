@@ -4,6 +4,7 @@ from valety_env import polignac_v0, valety_v0, vector
 from valety_env.agents import make_agent
 from valety_env.env import replay
 from valety_env.rules import PRESETS, Rules, make_rules
+from valety_env.single import register_all
 
 __version__ = "0.1.0"
 
@@ -17,3 +18,5 @@ __all__ = [
     "valety_v0",
     "vector",
 ]
+
+register_all()
