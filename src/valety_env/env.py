@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, NoReturn
 
 import gymnasium
 import numpy as np
 from numpy import uint64
 from pettingzoo import AECEnv
+from pettingzoo.utils.env import AECIterable
 
 from valety_env._jit import int64, kernel
-from valety_env.cards import GENERAL, PASS, parse_card
+from valety_env.cards import GENERAL, PASS, cards_of, parse_card
 from valety_env.engine import (
     DEAL_OVER,
     MATCH_OVER,
@@ -46,6 +47,7 @@ from valety_env.episode import (
 from valety_env.notation import Replayed, make_record, read_record
 from valety_env.notation.records import calls_of
 from valety_env.render import Window, ansi, scene
+from valety_env.render.scenes import game_title
 from valety_env.rules import Rules
 from valety_env.view import VIEW, look
 
@@ -145,12 +147,12 @@ class Snapshot:
     """An environment's place in its game, as `get_state` gives it; holds copies."""
 
     rules: Rules
+    episode: str
     states: np.ndarray
     deals: tuple[np.ndarray, ...]
     seed: int
     agents: tuple[str, ...]
     agent_selection: str
-    skipped: str | None
     rewards: dict[str, float]
     cumulative_rewards: dict[str, float]
     terminations: dict[str, bool]
@@ -304,7 +306,6 @@ class raw_env(AECEnv[str, Observation, int]):  # type: ignore[misc]
         self._cumulative_rewards = dict.fromkeys(agents, 0.0)
         self.terminations = dict.fromkeys(agents, False)
         self.truncations = dict.fromkeys(agents, False)
-        self._skip_agent_selection: str | None = None
         self._deals = []
         self._illegal = None
         self._turn()
@@ -325,9 +326,15 @@ class raw_env(AECEnv[str, Observation, int]):  # type: ignore[misc]
             self._row,
             self._mask,
         )
-        nothing = np.zeros(self.setup.num_actions, np.int8)
-        self.infos = {agent: {"action_mask": nothing} for agent in self.agents}
-        self.infos[self.agent_selection]["action_mask"] = self._mask
+        self.infos = self._new_infos(mover=self.agent_selection)
+
+    def _new_infos(self, mover: str | None = None) -> dict[str, dict[str, Any]]:
+        """Return infos with masks that are all zero but for `mover`; each array is a new one."""
+        mask, size = self._mask, self.setup.num_actions
+        return {
+            agent: {"action_mask": mask.copy() if agent == mover else np.zeros(size, np.int8)}
+            for agent in self.agents
+        }
 
     def step(self, action: Any) -> None:
         """Play for the selected agent; None for one whose episode is over.
@@ -338,12 +345,14 @@ class raw_env(AECEnv[str, Observation, int]):  # type: ignore[misc]
         Raises:
             ActionTypeError: if it is not one whole number.
             IllegalActionError: if it is not legal and `illegal="raise"`.
+            ValueError: if it is not None for an agent whose episode is over.
+            RuntimeError: before the first reset, and when the episode is over for all agents.
         """
         if not self.agents:
             self._need_reset("step")
         agent = self.agent_selection
         if self.terminations[agent]:
-            self._was_dead_step(action)
+            self._remove(agent, action)
             return
         number = self._check_action(action)
         ended = step_table(
@@ -378,7 +387,7 @@ class raw_env(AECEnv[str, Observation, int]):  # type: ignore[misc]
             number = operator.index(action)
         except TypeError:
             number = None
-        if number is None or isinstance(action, (bool, np.bool_)) or np.ndim(action):
+        if number is None or isinstance(action, bool) or getattr(action, "ndim", 0) > 0:
             raise ActionTypeError(
                 f"{self.agent_selection} gave {action!r} of type {type(action).__name__}: "
                 f"an action is one whole number in 0…{self.setup.num_actions - 1}"
@@ -409,10 +418,45 @@ class raw_env(AECEnv[str, Observation, int]):  # type: ignore[misc]
         """End the episode for all agents."""
         self.terminations = dict.fromkeys(self.agents, True)
         self._row = None
-        nothing = np.zeros(self.setup.num_actions, np.int8)
-        self._mask = nothing
-        self.infos = {agent: {"action_mask": nothing} for agent in self.agents}
+        self.infos = self._new_infos()
         self.agent_selection = self.agents[0]
+
+    def _remove(self, agent: str, action: Any) -> None:
+        """Take out an agent whose episode is over, as PettingZoo wants it; None is its action.
+
+        What was given out before, such as the final rewards, is left as it is.
+        """
+        if action is not None:
+            raise ValueError(f"the episode is over for {agent}: its action is None, not {action!r}")
+        self.agents = [other for other in self.agents if other != agent]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = {other: self._cumulative_rewards[other] for other in self.agents}
+        self.terminations = dict.fromkeys(self.agents, True)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos = self._new_infos()
+        if self.agents:
+            self.agent_selection = self.agents[0]
+
+    def last(self, observe: bool = True) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Return observation, reward since its last action, terminated, truncated and info.
+
+        All of the selected agent; the observation is None unless `observe`.
+        """
+        if not self.agents:
+            self._need_reset("last")
+        agent = self.agent_selection
+        return (
+            self.observe(agent) if observe else None,
+            self._cumulative_rewards[agent],
+            self.terminations[agent],
+            self.truncations[agent],
+            self.infos[agent],
+        )
+
+    def agent_iter(self, max_iter: int = 2**63) -> AECIterable[str, Observation, int]:
+        """Return an iterable of the agents as they come to act; step once for each."""
+        self._need_seed("agent_iter")
+        return super().agent_iter(max_iter)
 
     def observe(self, agent: str) -> Observation:
         """Return what an agent observes, at any time after the first reset, also after the end.
@@ -422,9 +466,9 @@ class raw_env(AECEnv[str, Observation, int]):  # type: ignore[misc]
         """
         seat = self._seats.get(agent)
         if seat is None:
-            raise KeyError(f"{agent!r}: the agents are {', '.join(self.possible_agents)}")
+            self._refuse(agent)
         if self._row is not None and agent == self.agent_selection:
-            row, mask = self._row, self._mask.copy()
+            row, mask = self._row, self._mask
             self._row = None
         else:
             self._need_seed("observe")
@@ -464,8 +508,11 @@ class raw_env(AECEnv[str, Observation, int]):  # type: ignore[misc]
             KeyError: for an agent that the environment does not have.
         """
         self._need_seed("view")
+        seat = self._seats.get(agent)
+        if seat is None:
+            self._refuse(agent)
         views = np.zeros(1, VIEW)
-        view_of_table(self._rules, self._states, self._seats[agent], views)
+        view_of_table(self._rules, self._states, seat, views)
         return views
 
     def record(self) -> dict[str, Any]:
@@ -508,12 +555,12 @@ class raw_env(AECEnv[str, Observation, int]):  # type: ignore[misc]
         assert self._seed is not None
         return Snapshot(
             self.setup.rules,
+            self.setup.episode,
             self._states.copy(),
             tuple(self._deals),
             self._seed,
             tuple(self.agents),
             self.agent_selection,
-            getattr(self, "_skip_agent_selection", None),
             dict(self.rewards),
             dict(self._cumulative_rewards),
             dict(self.terminations),
@@ -525,12 +572,17 @@ class raw_env(AECEnv[str, Observation, int]):  # type: ignore[misc]
 
         Raises:
             TypeError: if it is no `Snapshot`.
-            ValueError: if it is one of other rules.
+            ValueError: if it is one of other rules, or of the other kind of episode.
         """
         if not isinstance(state, Snapshot):
             raise TypeError(f"set_state takes what get_state returned, not {type(state).__name__}")
         if state.rules != self.setup.rules:
             raise ValueError("set_state: the state is one of other rules than this environment's")
+        if state.episode != self.setup.episode:
+            raise ValueError(
+                f"set_state: the state is one of episode={state.episode!r}, this environment has "
+                f"episode={self.setup.episode!r}"
+            )
         self._states[:] = state.states
         self._deals = list(state.deals)
         self._seed = state.seed
@@ -541,14 +593,12 @@ class raw_env(AECEnv[str, Observation, int]):  # type: ignore[misc]
         over = self._illegal is not None or self._states[0].phase in (DEAL_OVER, MATCH_OVER)
         if over:
             self._row = None
-            nothing = np.zeros(self.setup.num_actions, np.int8)
-            self.infos = {agent: {"action_mask": nothing} for agent in self.agents}
+            self.infos = self._new_infos()
         else:
             self._turn()
         self.rewards = dict(state.rewards)
         self._cumulative_rewards = dict(state.cumulative_rewards)
         self.agent_selection = state.agent_selection
-        self._skip_agent_selection = state.skipped
 
     def render(self) -> np.ndarray | str | None:
         """Return the table as text or pixels, or show it in a window, by `render_mode`.
@@ -563,7 +613,8 @@ class raw_env(AECEnv[str, Observation, int]):  # type: ignore[misc]
         if self._illegal is not None:
             note = f"player_{self._illegal[0]} tried an illegal action"
         last_deal = self._deals[-1][0] if self._deals else None
-        picture = scene(self.setup.rules, self._states[0], last_deal, note=note)
+        title = game_title(self.setup.rules)
+        picture = scene(self.setup.played, self._states[0], last_deal, title=title, note=note)
         if self.render_mode == "ansi":
             return ansi(picture)
         if self._window is None:
@@ -579,17 +630,26 @@ class raw_env(AECEnv[str, Observation, int]):  # type: ignore[misc]
             self._window.close()
             self._window = None
 
+    def _refuse(self, agent: Any) -> NoReturn:
+        raise KeyError(f"{agent!r}: the agents are {', '.join(self.possible_agents)}")
+
     def _need_seed(self, method: str) -> None:
         if self._seed is None:
             raise RuntimeError(f"reset() must be called before {method}()")
 
-    def _need_reset(self, method: str) -> None:
+    def _need_reset(self, method: str) -> NoReturn:
         self._need_seed(method)
         raise RuntimeError(f"the episode is over for all agents: call reset() before {method}()")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or a pickle holds: all but the window."""
         return {**self.__dict__, "_window": None}
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        """Take over what `__getstate__` returned."""
+        self.__dict__.update(attributes)
+        # Copies of arrays can be written, which to the kernels is another type to compile for.
+        self._rules.flags.writeable = False
 
     def __repr__(self) -> str:
         """Return the name, game and number of players."""
@@ -608,16 +668,26 @@ def replay(record: Mapping[str, Any], **options: Any) -> raw_env:
 
     Args:
         record: what `record()` returned, or the same read from JSON.
-        **options: of the environment, such as `render_mode`; `episode` is found from the record,
-            or `"match"` where it leaves that open.
+        **options: of the environment, such as `render_mode`, but not of the rules, which are the
+            record's. `episode` is found from the record, or `"match"` where it leaves that open.
 
     Raises:
         notation.RecordError: for a record that is damaged or not by the rules: one line that names
         the deal and the play.
-        ValueError: for an unknown option.
+        ValueError: for an unknown option or one of the rules, or if `episode` is not that of the
+            record.
     """
     replayed = read_record(record)
+    for name in ("game", *(field.name for field in fields(Rules))):
+        if name in options:
+            raise ValueError(f"{name}={options[name]!r}: the rules are those of the record")
     options.setdefault("episode", "deal" if replayed.single_deal else "match")
     env = raw_env(replayed.rules, **options)
-    env._follow(replayed)
+    single_deal = env.setup.single_deal
+    fits = len(replayed.states) == 1 if single_deal else not replayed.single_deal
+    if fits:
+        env._follow(replayed)
+        fits = tuple(cards_of(int(env._states[0].winners))) == replayed.winners
+    if not fits:
+        raise ValueError(f"episode={env.setup.episode!r}: the record is of the other kind")
     return env
