@@ -316,10 +316,10 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         """Let the opponents act, all tables at once, until each waits for its learner or ended."""
         left = find_waiting(self._states, self._learners, ended, tables, self._waiting)
         while left:
-            waiting = self._waiting[:left]
             for agent in range(len(self._line.agents)):
+                waiting = self._waiting[:left]
                 self._ask(agent, waiting, rewards, ended)
-            left = find_waiting(self._states, self._learners, ended, waiting, self._waiting)
+                left = find_waiting(self._states, self._learners, ended, waiting, self._waiting)
 
     def _ask(self, agent: int, waiting: np.ndarray, rewards: np.ndarray, ended: np.ndarray) -> None:
         """Let one agent act at the waiting tables at which it is to act."""
