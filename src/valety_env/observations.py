@@ -236,6 +236,12 @@ ENCODERS: dict[str, int] = {
 }
 
 
+def _address(array: np.ndarray) -> int:
+    """Return where the memory of an array begins."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
 def seats_of(rules: Rules) -> int:
     """Return how many seats an observation has room for: one shape for two, one for more."""
     return 2 if rules.num_players == 2 else MAX_PLAYERS
@@ -267,17 +273,38 @@ class Encoder:
             ValueError: if the observation is not such a view.
         """
         if isinstance(observation, dict):
-            rows = next(iter(observation.values())).base
-        else:
-            ahead = observation.shape[: observation.ndim - len(self.layout.shape)]
-            rows = observation.reshape(*ahead, self.layout.size)
-        if rows is None or rows.shape[-1] != self.layout.size:
-            raise ValueError(
-                f"the observation is not laid out as {self.name} rows of {self.layout.size}"
-            )
-        if not isinstance(observation, dict) and not np.shares_memory(rows, observation):
+            return self._rows_behind(observation)
+        ahead = observation.shape[: observation.ndim - len(self.layout.shape)]
+        if observation.shape[len(ahead) :] != self.layout.shape:
+            raise ValueError(self._otherwise())
+        rows = observation.reshape(*ahead, self.layout.size)
+        if not np.shares_memory(rows, observation) or rows.strides[-1] != rows.itemsize:
             raise ValueError("the observation must be contiguous")
         return rows
+
+    def _rows_behind(self, pieces: dict[str, np.ndarray]) -> np.ndarray:
+        """Return the rows of which all pieces are slices; those may be part of a larger array."""
+        first = pieces.get(self.layout.fields[0].name)
+        owner = None if first is None else first.base
+        if first is None or not isinstance(owner, np.ndarray):
+            raise ValueError(self._otherwise())
+        start = _address(first)
+        for field in self.layout.fields:
+            piece = pieces.get(field.name)
+            if field.name == "padding":
+                continue
+            if piece is None or _address(piece) != start + field.offset * first.itemsize:
+                raise ValueError(self._otherwise())
+        shape = (*first.shape[:-1], self.layout.size)
+        try:
+            # Refuses what would reach beyond the owner's memory.
+            return np.ndarray(shape, first.dtype, owner, start - _address(owner), first.strides)
+        except (TypeError, ValueError, BufferError):
+            raise ValueError(self._otherwise()) from None
+
+    def _otherwise(self) -> str:
+        size = self.layout.size
+        return f"the observation is not laid out as {self.name} rows of {size} entries"
 
     def shaped(self, rows: np.ndarray) -> np.ndarray | dict[str, np.ndarray]:
         """Return flat rows (…, size) in the observation's shape, as a view of them."""
