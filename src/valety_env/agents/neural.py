@@ -1,0 +1,489 @@
+"""`checkpoint:PATH`: a trained network as a player; its file format, and the network itself.
+
+A checkpoint is one `.safetensors` file: weights, and in its header a JSON text that says what they
+belong to. Loading it runs no code from the file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy import float64, uint64
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import nn
+
+from valety_env._jit import kernel
+from valety_env.cards import EMPTY, ONE, lowest
+from valety_env.observations import WORDS, encode, make_encoder
+from valety_env.rng import mix
+from valety_env.rules import LEAD_WINNER, MAX_PLAYERS, TRUMP_LAST_CARD, Rules
+from valety_env.view import VIEW
+
+FORMAT_VERSION = 1
+# The key of the JSON text in the header, and what it must hold.
+_HEADER = "valety_env"
+_REQUIRED = ("format", "game", "rules", "episode", "encoder", "network")
+
+# The encoders whose rows a network of this module can read, entry by entry.
+ENCODERS = ("flat_v0", "planes_v0")
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """What a network's weights do not say by themselves.
+
+    Attributes:
+        inputs: entries of an observation.
+        actions: size of the action space.
+        hidden: the sizes of the hidden layers.
+        kind: `"mlp"`.
+    """
+
+    inputs: int
+    actions: int
+    hidden: tuple[int, ...] = (256, 256)
+    kind: str = "mlp"
+
+    def __post_init__(self) -> None:
+        """Refuse what no network can be made of."""
+        if self.kind != "mlp":
+            raise ValueError(f"network kind {self.kind!r}: allowed is 'mlp'")
+        object.__setattr__(self, "hidden", tuple(self.hidden))
+        sizes = (self.inputs, *self.hidden, self.actions)
+        if not self.hidden or not all(type(size) is int and size > 0 for size in sizes):
+            raise ValueError(
+                f"network inputs={self.inputs!r}, hidden={self.hidden!r}, actions={self.actions!r}:"
+                " sizes must be whole numbers above 0, and there must be a hidden layer"
+            )
+
+
+class ActorCritic(nn.Module):
+    """A policy and a value of one observation, in a multilayer perceptron with two heads.
+
+    Args:
+        config: its sizes.
+
+    Attributes:
+        config: as given.
+        hidden: the hidden layers, each followed by a ReLU.
+        head: the output layer: a logit for each action, then the value.
+    """
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+        sizes = (config.inputs, *config.hidden)
+        hidden = [nn.Linear(size, next_size) for size, next_size in pairwise(sizes)]
+        self.hidden = nn.ModuleList(hidden)
+        self.head = nn.Linear(sizes[-1], config.actions + 1)
+        for layer in hidden:
+            nn.init.orthogonal_(layer.weight, math.sqrt(2.0))
+            nn.init.zeros_(layer.bias)
+        # The first policy is nearly uniform, whatever the observation.
+        nn.init.orthogonal_(self.head.weight[:-1], 0.01)
+        nn.init.orthogonal_(self.head.weight[-1:], 1.0)
+        nn.init.zeros_(self.head.bias)
+
+    def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return what the network makes of observations.
+
+        Args:
+            observation: (…, inputs) of any dtype.
+
+        Returns:
+            logits (…, actions), not masked, and values (…).
+        """
+        x = observation.to(self.head.weight.dtype)
+        for layer in self.hidden:
+            x = torch.relu(layer(x))
+        x = self.head(x)
+        return x[..., :-1], x[..., -1]
+
+
+def save_checkpoint(path: str | Path, network: ActorCritic, metadata: Mapping[str, Any]) -> None:
+    """Write a checkpoint; at any moment `path` holds a whole one, the old or the new.
+
+    Args:
+        path: the file, ending in `.safetensors`.
+        network: its weights are stored as float32.
+        metadata: JSON values; `game`, `rules` (`Rules.to_dict`), `episode` and `encoder` are
+            required, others such as `step` and `seed` are kept.
+
+    Raises:
+        ValueError: if a required entry is missing.
+    """
+    told = {
+        "format": FORMAT_VERSION,
+        **metadata,
+        "network": dataclasses.asdict(network.config),
+    }
+    missing = [name for name in _REQUIRED if name not in told]
+    if missing:
+        raise ValueError(f"the metadata of a checkpoint lack {', '.join(missing)}")
+    weights = {
+        name: tensor.detach().to("cpu", torch.float32).contiguous()
+        for name, tensor in network.state_dict().items()
+    }
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        save_file(weights, temporary, {_HEADER: json.dumps(told)})
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def find_checkpoint(path: str | Path) -> Path:
+    """Return the file that a path names: itself, with `.safetensors`, or `last` of a run's folder.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    given = Path(path)
+    last = given / "last.safetensors"
+    named = given if given.suffix == ".safetensors" else Path(f"{given}.safetensors")
+    for candidate in (last, named):
+        if candidate.is_file():
+            return candidate
+    allowed = "a .safetensors file, or a run's folder with last.safetensors in it"
+    if given.is_file():
+        raise ValueError(f"{given} is no checkpoint: it must be {allowed}")
+    raise ValueError(f"no checkpoint at {given}: it must be {allowed}")
+
+
+def read_checkpoint(path: str | Path) -> tuple[ActorCritic, dict[str, Any]]:
+    """Read a checkpoint.
+
+    Args:
+        path: as `find_checkpoint` takes it.
+
+    Returns:
+        the network, and the metadata.
+
+    Raises:
+        ValueError: in one line, if the file is missing, damaged, of another format, or if its
+            weights are not those of its network.
+    """
+    file = find_checkpoint(path)
+    try:
+        with safe_open(file, framework="pt") as opened:
+            header = (opened.metadata() or {}).get(_HEADER)
+            weights = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{file} is not a readable safetensors file: {reason}") from None
+    try:
+        metadata = json.loads(header or "null")
+    except ValueError:
+        metadata = None
+    if not isinstance(metadata, dict):
+        raise ValueError(f"{file} is a safetensors file, but not a checkpoint of valety_env")
+    if metadata.get("format") != FORMAT_VERSION:
+        raise ValueError(
+            f"{file} has checkpoint format {metadata.get('format')!r}; this version reads format "
+            f"{FORMAT_VERSION}"
+        )
+    missing = [name for name in _REQUIRED if name not in metadata]
+    if missing:
+        raise ValueError(f"{file}: its metadata lack {', '.join(missing)}")
+    try:
+        Rules.from_dict(metadata["rules"])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{file}: the rules in its metadata are none: {error}") from None
+    try:
+        network = ActorCritic(NetworkConfig(**metadata["network"]))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{file}: no network can be made of its metadata: {error}") from None
+    expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+    found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    if found != expected:
+        raise ValueError(f"{file}: its weights have shapes {found}, its network needs {expected}")
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
+        raise ValueError(f"{file}: its weights are not all finite numbers")
+    network.load_state_dict(weights)
+    return network, metadata
+
+
+@kernel
+def apply_layer(
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, relu: bool, out: np.ndarray
+) -> None:
+    """Write one layer of a network.
+
+    Args:
+        x: (inputs,); entries that are 0 cost nothing.
+        weight: float32 (inputs, outputs).
+        bias: float32 (outputs,).
+        relu: whether negative results become 0.
+        out: float32 (outputs,), overwritten.
+    """
+    for j in range(out.size):
+        out[j] = bias[j]
+    for i in range(x.size):
+        if x[i] != 0:
+            value = np.float32(x[i])
+            for j in range(out.size):
+                out[j] += value * weight[i, j]
+    if relu:
+        for j in range(out.size):
+            out[j] = max(out[j], np.float32(0.0))
+
+
+@kernel
+def apply_network(
+    row: np.ndarray,
+    weights: tuple[np.ndarray, ...],
+    biases: tuple[np.ndarray, ...],
+    scratch: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Write what `ActorCritic` makes of one observation.
+
+    The order of every sum is fixed here, so that the result depends on the row alone. Libraries
+    for matrices sum in an order that changes with the number of rows, of threads and the machine.
+
+    Args:
+        row: (inputs,).
+        weights: float32 (inputs, outputs) of each layer.
+        biases: float32 (outputs,) of each layer.
+        scratch: float32 (2, widest hidden layer), overwritten.
+        out: float32 (outputs of the last layer,), overwritten.
+    """
+    last = len(weights) - 1
+    width = biases[0].size
+    apply_layer(row, weights[0], biases[0], True, scratch[0, :width])
+    for i in range(1, last):
+        next_width = biases[i].size
+        x = scratch[(i - 1) & 1, :width]
+        apply_layer(x, weights[i], biases[i], True, scratch[i & 1, :next_width])
+        width = next_width
+    apply_layer(scratch[(last - 1) & 1, :width], weights[last], biases[last], False, out)
+
+
+@kernel
+def draw_action(logits: np.ndarray, legal: np.uint64, temperature: float, bits: np.uint64) -> int:
+    """Draw a legal action with chances proportional to exp(logit / temperature).
+
+    Args:
+        logits: float32 (at least as many as there are actions,).
+        legal: the legal actions, never empty.
+        temperature: 0: the action with the highest logit, the lowest of equal ones.
+        bits: 64 random bits, the only source of randomness.
+
+    Returns:
+        an action of `legal`, whatever the logits.
+    """
+    best = lowest(legal)
+    left = legal
+    while left != EMPTY:
+        action = lowest(left)
+        left &= left - ONE
+        if logits[action] > logits[best]:
+            best = action
+    if temperature == 0.0:
+        return best
+    top = float64(logits[best])
+    total = 0.0
+    left = legal
+    while left != EMPTY:
+        total += math.exp((float64(logits[lowest(left)]) - top) / temperature)
+        left &= left - ONE
+    place = total * (float64(bits >> uint64(11)) / 9007199254740992.0)
+    left = legal
+    while left != EMPTY:
+        action = lowest(left)
+        left &= left - ONE
+        place -= math.exp((float64(logits[action]) - top) / temperature)
+        if place < 0.0:
+            return action
+    return best
+
+
+@kernel
+def forget_match(rules: np.record, view: np.record) -> None:
+    """Change a view, in place, to that of a match's first deal, the one that is an episode.
+
+    What the cards of this deal decide is kept. Under the default the dealer leads such a deal (V4);
+    who dealt means nothing later, unless he shows his last card.
+    """
+    for seat in range(MAX_PLAYERS):
+        view.totals[seat] = 0
+    view.deal = 0
+    if rules.first_lead == LEAD_WINNER and rules.trump != TRUMP_LAST_CARD:
+        view.dealer = view.leader
+
+
+@kernel
+def choose_actions(
+    code: int,
+    rules: np.ndarray,
+    views: np.ndarray,
+    legal: np.ndarray,
+    keys: np.ndarray,
+    single_deal: bool,
+    temperature: float,
+    weights: tuple[np.ndarray, ...],
+    biases: tuple[np.ndarray, ...],
+    view: np.ndarray,
+    words: np.ndarray,
+    row: np.ndarray,
+    scratch: np.ndarray,
+    logits: np.ndarray,
+    actions: np.ndarray,
+) -> None:
+    """Choose an action at each table.
+
+    Args:
+        code: the encoder, a value of `observations.ENCODERS`.
+        rules: `RULES` (1,), those by which the network was shown the game.
+        views: `VIEW` (N,).
+        legal: uint64 (N,), the legal actions.
+        keys: uint64 (N,), one a choice.
+        single_deal: whether the network knows single deals alone.
+        temperature: as in `draw_action`.
+        weights: as in `apply_network`.
+        biases: as in `apply_network`.
+        view: `VIEW` (1,), scratch.
+        words: uint64 (WORDS,), scratch.
+        row: uint8 (inputs,), scratch.
+        scratch: as in `apply_network`.
+        logits: float32 (actions,), scratch.
+        actions: int64 (N,), overwritten.
+    """
+    for i in range(views.size):
+        view[0] = views[i]
+        if single_deal:
+            forget_match(rules[0], view[0])
+        encode(code, rules[0], view[0], words, row)
+        apply_network(row, weights, biases, scratch, logits)
+        actions[i] = draw_action(logits, legal[i], temperature, mix(keys[i], EMPTY))
+
+
+class NeuralAgent:
+    """A network as a player, without torch's own arithmetic: see `apply_network`.
+
+    Attributes:
+        name: as given.
+        temperature: 0: always the likeliest action; 1: actions as likely as the network says.
+    """
+
+    def __init__(
+        self,
+        network: ActorCritic,
+        rules: Rules,
+        *,
+        encoder: str = "flat_v0",
+        episode: str = "match",
+        max_deals: int | None = None,
+        temperature: float = 0.0,
+        name: str = "network",
+    ) -> None:
+        """Make the player; a copy is taken of the network's weights.
+
+        Args:
+            network: reads `encoder` and gives a logit for each action.
+            rules: the rules it will play.
+            encoder: what the network was trained on.
+            episode: `"deal"`: it was trained on single deals, and takes each deal of a match for
+                one; `"match"`: it takes a single deal for the first of a match.
+            max_deals: of the rules it was trained on, by which it counts the deals left.
+            temperature: 0 or more; of its choices.
+            name: the string that makes it again.
+
+        Raises:
+            ValueError: if the network does not fit the rules, or a value is not allowed.
+        """
+        number = isinstance(temperature, (int, float)) and not isinstance(temperature, bool)
+        if not number or not 0 <= temperature < math.inf:
+            raise ValueError(f"temperature={temperature!r}: it must be a number of at least 0")
+        if encoder not in ENCODERS:
+            raise ValueError(f"encoder {encoder!r}: networks read {', '.join(ENCODERS)}")
+        config = network.config
+        inputs = make_encoder(encoder, rules).layout.size
+        if (config.inputs, config.actions) != (inputs, rules.num_actions):
+            raise ValueError(
+                f"the network reads {config.inputs} entries and gives {config.actions} actions, "
+                f"but {encoder} of these rules has {inputs} entries and {rules.num_actions} actions"
+            )
+        self.name = name
+        self.temperature = float(temperature)
+        self._code = make_encoder(encoder, rules).code
+        self._single_deal = episode == "deal"
+        # Whatever is played, the network sees only what it could see in training.
+        self._rules = rules.replace(max_deals=1 if self._single_deal else max_deals).packed
+        layers = [
+            [tensor.detach().to("cpu", torch.float32).numpy() for tensor in layer.parameters()]
+            for layer in (*network.hidden, network.head)
+        ]
+        self._weights = tuple(np.ascontiguousarray(weight.T) for weight, _ in layers)
+        self._biases = tuple(bias.copy() for _, bias in layers)
+
+    def act(self, views: np.ndarray, legal: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        """Choose an action at each of N tables, as `Agent.act`."""
+        actions = np.empty(len(views), np.int64)
+        choose_actions(
+            self._code,
+            self._rules,
+            views,
+            legal,
+            keys,
+            self._single_deal,
+            self.temperature,
+            self._weights,
+            self._biases,
+            np.empty(1, VIEW),
+            np.empty(WORDS, np.uint64),
+            np.empty(self._weights[0].shape[0], np.uint8),
+            np.empty((2, max(bias.size for bias in self._biases)), np.float32),
+            np.empty(self._biases[-1].size, np.float32),
+            actions,
+        )
+        return actions
+
+
+def load_checkpoint_agent(path: str, rules: Rules, **options: Any) -> NeuralAgent:
+    """Make the player of a checkpoint.
+
+    Args:
+        path: a `.safetensors` file, with or without the ending, or a run's folder.
+        rules: the rules it will play; others than it was trained on are accepted when its
+            observations and actions have the same sizes.
+        **options: `temperature`; 0, the default: its likeliest action; 1: actions as likely as it
+            was trained to play them.
+
+    Returns:
+        the player.
+
+    Raises:
+        ValueError: in one line: what was given and what is allowed.
+    """
+    for option in options:
+        if option != "temperature":
+            raise ValueError(f"checkpoint has no option {option!r}; its option is: temperature")
+    network, metadata = read_checkpoint(path)
+    given = "".join(f",{option}={value}" for option, value in options.items())
+    try:
+        return NeuralAgent(
+            network,
+            rules,
+            encoder=metadata["encoder"],
+            episode=metadata["episode"],
+            max_deals=metadata["rules"].get("max_deals"),
+            name=f"checkpoint:{path}{given}",
+            **options,
+        )
+    except ValueError as error:
+        raise ValueError(f"checkpoint:{path} of {metadata['game']}: {error}") from None
