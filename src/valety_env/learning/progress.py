@@ -1,0 +1,134 @@
+"""What a training run shows on the terminal, and how it is asked to stop."""
+
+from __future__ import annotations
+
+import signal
+import time
+from types import FrameType, TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.table import Table
+
+from valety_env.arena import Evaluation
+
+# Where nobody watches, in a log file, a line comes so often.
+LOG_SECONDS = 30.0
+
+
+class StopRequest:
+    """Turns the first Ctrl-C, or a request to terminate, into a wish; a second one interrupts.
+
+    Used as a context, since it changes what the signals do.
+
+    Attributes:
+        requested: whether the run should end after what it is doing.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> StopRequest:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._ask)
+        return self
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+
+def minutes_and_seconds(seconds: float) -> str:
+    """Return a span of time as m:ss."""
+    whole = max(0, round(seconds))
+    return f"{whole // 60}:{whole % 60:02d}"
+
+
+class RunProgress:
+    """One line that shows how far a run is: a bar on a terminal, else a line now and then.
+
+    Used as a context.
+
+    Args:
+        console: where it is shown.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar: Progress | None = None
+        if console.is_terminal:
+            self._bar = Progress(
+                BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"), console=console
+            )
+            self._task = self._bar.add_task("starting", total=1.0)
+        self._start = self._last_line = time.monotonic()
+        self._measured = ""
+
+    def __enter__(self) -> RunProgress:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def measured(self, evaluation: Evaluation) -> None:
+        """Show from now on what an evaluation has found."""
+        self._measured = "".join(
+            f", {result.points_per_deal:+.2f} against {result.opponent}"
+            for result in evaluation.results
+        )
+
+    def update(self, fraction: float, steps: int, rate: float) -> None:
+        """Show how far the run is.
+
+        Args:
+            fraction: of the whole, 0…1.
+            steps: done.
+            rate: steps a second.
+        """
+        now = time.monotonic()
+        left = (now - self._start) * (1 / max(fraction, 1e-9) - 1)
+        line = (
+            f"{steps:,} steps, {rate:,.0f} steps/s, {minutes_and_seconds(left)} left"
+            f"{self._measured}"
+        )
+        if self._bar:
+            self._bar.update(self._task, completed=min(fraction, 1.0), description=line)
+        elif now - self._last_line >= LOG_SECONDS:
+            self._last_line = now
+            self._console.print(f"{fraction:4.0%} {line}", soft_wrap=True)
+
+
+def results_table(evaluation: Evaluation) -> Table:
+    """Return an evaluation as a table with 95% intervals."""
+    table = Table("against", "deals", "points a deal", "matches", "matches won")
+    for result in evaluation.results:
+        points = f"{result.points_per_deal:+.3f}"
+        if result.ci95 is not None:
+            points += f" [{result.ci95[0]:+.3f}, {result.ci95[1]:+.3f}]"
+        won = ""
+        if result.match_win_rate is not None:
+            won = f"{result.match_win_rate:.1%}"
+            if result.match_ci95 is not None:
+                won += f" [{result.match_ci95[0]:.1%}, {result.match_ci95[1]:.1%}]"
+        table.add_row(result.opponent, str(result.pairs), points, str(result.match_pairs), won)
+    return table
