@@ -131,6 +131,9 @@ def game_text(rules: Rules) -> str:
             except ValueError:
                 continue  # the game has no pack for so many players
             told = given | {n: value for n, value in fields.items() if value != standard[n]}
+            if "pack" in told:
+                # Without it the size of a hand would follow from the pack.
+                told["hand_size"] = rules.hand_size
             if best is None or len(told) < len(best[1]):
                 best = game, told
     assert best is not None
