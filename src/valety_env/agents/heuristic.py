@@ -1,14 +1,105 @@
-"""`heuristic`: a player by rules of sense, for all games of the package."""
+"""`heuristic`: a player by rules of sense, for every game that `Rules` can describe.
+
+It looks at one card at a time and asks what a good player asks. Does it take the trick, and what
+will lie in it? How likely do the others hold something higher, or the jack, or nothing of the suit?
+What is left of the suit afterwards: winners, exits, guards of a jack? The answers are numbers
+(`_features`), and a card's worth is their weighted sum. The weights are fitted, not guessed: cards
+were tried in positions of the player's own games, the deals played on to their ends, and the points
+regressed on the answers, over and over (docs/agents.md). Nothing is searched, nothing drawn.
+
+A general makes it another game: a few rules of their own decide whether to announce one, how to
+play it and how to stop it.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from valety_env._jit import int64, kernel
-from valety_env.cards import EMPTY, NO_SUIT, NUM_RANKS, ONE, PASS, bit, count, lowest, suit_cards
-from valety_env.engine import CALLS, beats, penalty
+from valety_env.cards import (
+    EMPTY,
+    GENERAL,
+    NO_SUIT,
+    NUM_RANKS,
+    NUM_SUITS,
+    ONE,
+    PASS,
+    bit,
+    count,
+    highest,
+    lowest,
+    suit_cards,
+)
+from valety_env.engine import CALLS, NOBODY, beats, penalty, shown_card_is_held
 from valety_env.rules import SCORING_TRICKS, Rules
 from valety_env.view import unseen_cards
+
+# What the answers weigh, a row each in the order of `_features`. The columns are situations: a
+# plain card led, following suit, thrown off; then a trump led, following, ruffing. Units are points
+# of one deal; only the differences between the cards of one hand mean anything.
+_LEAD, _FOLLOW, _DISCARD = range(3)
+_IF_TRUMP = 3
+_TRICKS_WEIGHTS = np.array(
+    [
+        [0.364, 0.566, 0.000, -0.102, 0.452, 0.581],  # wins if others duck
+        [0.059, 0.903, 0.000, 0.487, 1.030, 0.619],  # wins if they beat
+        [0.000, -1.786, 0.000, 0.000, -1.926, -1.725],  # jacks on the table, won
+        [-1.399, -1.811, 0.000, -0.444, -1.867, -1.494],  # own jack, won
+        [-0.085, -0.157, 0.000, -0.265, -0.826, -0.273],  # jacks thrown on it, won
+        [-0.222, -0.391, 0.000, -0.713, -0.548, 0.000],  # jack ducked under it, won, × length
+        [0.063, 0.022, 0.000, -0.056, -0.062, -0.108],  # wins × own other jacks
+        [0.102, 0.390, 0.235, -0.640, -0.189, 0.063],  # a winner later
+        [0.397, -0.758, -0.630, 0.956, -0.308, -0.222],  # the same, early
+        [-0.831, -1.125, -0.549, -0.263, -1.127, -0.984],  # share of the suit below
+        [0.226, 0.150, 0.131, 0.166, 0.191, 0.216],  # the same × length
+        [-0.031, 0.019, -0.037, -0.003, -0.030, -0.044],  # outside cards it beats × length
+        [0.026, 0.202, 0.097, 0.034, -0.074, -0.051],  # outside cards above
+        [0.135, 0.000, 0.030, 0.341, 0.000, 0.179],  # last of its suit
+        [0.060, -0.465, 0.165, -0.321, -1.484, 0.407],  # over an outside jack
+        [0.073, 0.079, 0.028, 0.506, 0.204, -0.047],  # the same × length
+        [0.233, -1.205, -0.477, -0.251, -3.498, -0.180],  # under an outside jack ÷ low cards
+        [-0.151, -0.145, -0.026, -0.255, -0.016, -0.059],  # above own jack
+        [-0.108, -0.304, -0.139, -0.477, -0.103, -0.077],  # guards own jack
+        [-0.900, -0.182, 0.128, -0.478, -0.089, -0.124],  # the same × share below
+        [1.809, 1.541, 0.847, -0.225, -1.012, -0.692],  # is a jack
+        [-0.378, -0.333, -0.104, 0.113, 0.220, 0.120],  # the same × length
+        [0.021, -0.060, 0.042, 0.483, 0.514, 0.200],  # own jack ÷ low cards
+        [0.089, 0.146, 0.089, -0.006, 0.012, -0.022],  # own jack × cards it beats
+        [0.138, 0.228, 0.129, 0.027, 1.638, 1.480],  # own jack × share below
+    ]
+).T.copy()
+_PENALTIES_WEIGHTS = np.array(
+    [
+        [0.146, 0.013, 0.000, 0.035, 0.113, 0.175],  # wins if others duck
+        [-0.296, -0.176, 0.000, -0.312, -0.161, -0.220],  # wins if they beat
+        [0.000, -1.315, 0.000, 0.000, -1.355, -1.171],  # jacks on the table, won
+        [-0.551, -1.211, 0.000, -0.090, -1.416, -1.531],  # own jack, won
+        [-0.472, -0.818, 0.000, -0.239, -0.717, -0.452],  # jacks thrown on it, won
+        [-0.316, -0.612, 0.000, -0.143, -0.716, 0.000],  # jack ducked under it, won, × length
+        [0.008, -0.049, 0.000, -0.006, -0.103, -0.088],  # wins × own other jacks
+        [-0.400, -0.224, -0.164, -0.206, -0.054, 0.253],  # a winner later
+        [0.549, 0.388, 0.380, 0.366, 0.116, -0.150],  # the same, early
+        [-0.152, 0.856, 0.285, -0.116, 0.569, -0.111],  # share of the suit below
+        [-0.075, -0.257, -0.052, -0.120, -0.119, 0.125],  # the same × length
+        [0.011, 0.084, 0.005, 0.010, 0.073, -0.011],  # outside cards it beats × length
+        [-0.029, 0.124, 0.017, -0.029, 0.133, -0.006],  # outside cards above
+        [0.139, 0.000, 0.230, 0.155, 0.000, 0.277],  # last of its suit
+        [-0.216, -2.516, 0.395, -0.172, -1.986, 0.703],  # over an outside jack
+        [0.114, 0.350, -0.110, -0.030, 0.185, -0.197],  # the same × length
+        [-0.077, -4.498, -0.401, -0.356, -4.471, -0.635],  # under an outside jack ÷ low cards
+        [-0.162, 0.080, -0.061, -0.317, -0.117, -0.145],  # above own jack
+        [-0.487, 0.102, -0.251, -1.259, -0.128, -0.267],  # guards own jack
+        [0.367, 0.430, 0.132, 0.932, -0.135, -0.048],  # the same × share below
+        [0.037, 0.099, 0.065, -0.365, -0.340, -0.381],  # is a jack
+        [-0.022, -0.034, -0.049, 0.157, 0.149, 0.092],  # the same × length
+        [0.265, 0.108, 0.080, 0.260, 0.178, 0.524],  # own jack ÷ low cards
+        [-0.006, 0.070, 0.048, -0.102, -0.020, -0.091],  # own jack × cards it beats
+        [-0.227, 0.427, 0.073, 0.099, 0.999, 1.187],  # own jack × share below
+    ]
+).T.copy()
+
+# A general is announced from this chance of making it on.
+_ENOUGH_FOR_GENERAL = 0.4
 
 
 @kernel
@@ -25,44 +116,518 @@ def heuristic_action(rules: np.record, view: np.record, legal: np.uint64, genera
         one of `legal`.
     """
     if view.phase == CALLS:
+        if general and _general_chance(rules, view) >= _ENOUGH_FOR_GENERAL:
+            return GENERAL
         return PASS
-    best = -1
-    best_value = -1e9
+    if legal & (legal - ONE) == EMPTY:
+        return lowest(legal)
+    announced = int64(view.general)
+    if announced != NOBODY and _has_taken_all(rules, view, announced):
+        if announced == view.seat:
+            return _play_general(rules, view, legal)
+        legal = _stopping_cards(rules, view, legal)
+    weights = _TRICKS_WEIGHTS if rules.scoring == SCORING_TRICKS else _PENALTIES_WEIGHTS
+    return best_card(rules, view, legal, weights)
+
+
+@kernel
+def best_card(rules: np.record, view: np.record, legal: np.uint64, weights: np.ndarray) -> int:
+    """Return the card of a set with the greatest weighted sum of features, of equals the lowest.
+
+    Args:
+        rules: one `RULES` record.
+        view: one `VIEW` record of the seat to act.
+        legal: the cards to choose from, never empty.
+        weights: float64 (6, 25): by situation, for the features.
+
+    Returns:
+        one of `legal`.
+    """
+    unseen = unseen_cards(rules, view)
+    claims = _claims(rules, view, unseen)
+    situation = _LEAD
+    if view.led != NO_SUIT:
+        follows = legal & suit_cards(int64(view.led)) != EMPTY
+        situation = _FOLLOW if follows else _DISCARD
+    on_table = 0.0
+    for seat in range(int64(rules.num_players)):
+        if view.table[seat] >= 0:
+            on_table += _cost(rules, int64(view.table[seat]))
+    in_hand = 0.0
+    jacks = view.hand & rules.jacks
+    while jacks != EMPTY:
+        in_hand += _cost(rules, lowest(jacks))
+        jacks &= jacks - ONE
+
+    # Neighbours with nothing between them that matters are worth the same: the first stands for all.
+    matters = unseen | rules.jacks
+    if view.best_card >= 0:
+        matters |= bit(int64(view.best_card))
+    if view.turned >= 0:
+        matters |= bit(int64(view.turned))
+    best = lowest(legal)
+    best_worth = -np.inf
+    before = -1
     left = legal
     while left != EMPTY:
         card = lowest(left)
         left &= left - ONE
-        value = _value(rules, view, card)
-        if value > best_value:
-            best, best_value = card, value
+        between = (bit(card) << ONE) - bit(max(0, before))
+        if before // NUM_RANKS == card // NUM_RANKS and matters & between == EMPTY:
+            continue
+        before = card
+        trumps = card // NUM_RANKS == view.trump
+        row = weights[situation + _IF_TRUMP if trumps else situation]
+        features = _features(rules, view, unseen, claims, on_table, in_hand, card)
+        worth = 0.0
+        for i in range(len(features)):
+            worth += row[i] * features[i]
+        if worth > best_worth:
+            best, best_worth = card, worth
     return best
 
 
 @kernel
-def _value(rules: np.record, view: np.record, card: int) -> float:
-    """Return what playing a card seems worth."""
+def _features(
+    rules: np.record,
+    view: np.record,
+    unseen: np.uint64,
+    claims: tuple[float, float, float, float],
+    on_table: float,
+    in_hand: float,
+    card: int,
+) -> tuple[float, ...]:
+    """Return the answers that the weights multiply.
+
+    Chances take the unseen cards as dealt at random among the hands that may hold them. "Early" is
+    the share of the deal's tricks still to come. Penalties are in points.
+
+    Args:
+        rules: one `RULES` record.
+        view: one `VIEW` record of the seat to act.
+        unseen: the cards whose place is unknown.
+        claims: of `_claims`.
+        on_table: the penalties lying in the current trick.
+        in_hand: the penalties of the seat's own jacks.
+        card: the card to judge.
+
+    Returns:
+        25 numbers.
+    """
     suit = card // NUM_RANKS
-    strength = card % NUM_RANKS
-    is_jack = strength == rules.jack_rank
-    trick = 1.0 if rules.scoring == SCORING_TRICKS else 0.0
-    higher = count(unseen_cards(rules, view) & suit_cards(suit) & ~(bit(card + 1) - ONE))
-    cost = 0.05 * strength if rules.scoring == SCORING_TRICKS else -0.05 * strength
-    jacks = 0
-    if is_jack:
-        jacks |= 1 << suit
-    if view.led == NO_SUIT:
-        wins = 1.0 / (1.0 + higher)
-    else:
-        for seat in range(int64(rules.num_players)):
-            other = int64(view.table[seat])
-            if other >= 0 and other % NUM_RANKS == rules.jack_rank:
-                jacks |= 1 << (other // NUM_RANKS)
-        if beats(card, int64(view.best_card), int64(view.trump)):
-            wins = 1.0 if rules.num_players == 2 else 1.0 / (1.0 + higher)
+    hand = view.hand
+    own = hand & suit_cards(suit)
+    length = float(count(own))
+    others = unseen & suit_cards(suit)
+    above = count(others & ~(bit(card) - ONE))
+    beneath = count(others) - above
+    early = count(hand) / float(int64(rules.hand_size))
+
+    jack = suit * NUM_RANKS + int64(rules.jack_rank)
+    cost = _cost(rules, jack)
+    own_cost = cost if card == jack else 0.0
+    guarded_cost = cost if card != jack and own & bit(jack) != EMPTY else 0.0
+    low_cards = 1.0 + count(own & (bit(jack) - ONE))
+
+    wins, contested, dumped, ducked = _trick(rules, view, unseen, claims, card)
+    other_jacks = in_hand - own_cost - guarded_cost
+
+    # The other hands taken as one: can any of them beat the card when its suit is led later?
+    size = 0
+    held = 0.0
+    for seat in range(int64(rules.num_players)):
+        if seat != view.seat:
+            chance = _holds(rules, view, unseen, claims, seat, suit)
+            held += chance
+            if chance > 0.0:
+                size += _unknown_size(rules, view, seat)
+    master = _lacks(above, size, held)
+    shown = _shown_elsewhere(rules, view)
+    if shown // NUM_RANKS == suit and shown > card:
+        master = 0.0
+    share_below = beneath / (above + beneath) if above + beneath > 0 else 1.0
+    beats_cards = beneath * held
+    out_cost = cost * held if others & bit(jack) != EMPTY else 0.0
+    over_jack = out_cost if card > jack else 0.0
+    jack_guard = guarded_cost / low_cards if card < jack else 0.0
+
+    return (
+        wins,
+        contested,
+        on_table * wins,
+        own_cost * wins,
+        dumped * wins,
+        ducked * wins * length,
+        other_jacks * contested,
+        master,
+        master * early,
+        share_below,
+        share_below * length,
+        beats_cards * length,
+        above * held,
+        1.0 if length == 1.0 and others != EMPTY else 0.0,
+        over_jack,
+        over_jack * length,
+        out_cost / low_cards if card < jack else 0.0,
+        guarded_cost if card > jack else 0.0,
+        jack_guard,
+        jack_guard * share_below,
+        1.0 if card == jack else 0.0,
+        length if card == jack else 0.0,
+        own_cost / low_cards,
+        own_cost * beats_cards,
+        own_cost * share_below,
+    )
+
+
+@kernel
+def _trick(
+    rules: np.record,
+    view: np.record,
+    unseen: np.uint64,
+    claims: tuple[float, float, float, float],
+    card: int,
+) -> tuple[float, float, float, float]:
+    """Return what playing a card makes of the current trick.
+
+    Returns:
+        the chance that it wins if all after it duck when they can; the chance that it wins if they
+        beat it when they can; the penalties they will throw on the trick for want of the suit, and
+        the penalty of the suit's jack played under the card, both expected.
+    """
+    players = int64(rules.num_players)
+    trump = int64(view.trump)
+    leads = view.led == NO_SUIT
+    if not leads and not beats(card, int64(view.best_card), trump):
+        return 0.0, 0.0, 0.0, 0.0
+    suit = card // NUM_RANKS
+    led = suit if leads else int64(view.led)
+    in_suit = unseen & suit_cards(led)
+    others = unseen & suit_cards(suit)
+    above = count(others & ~(bit(card) - ONE))
+    beneath = count(others) - above
+    jack = led * NUM_RANKS + int64(rules.jack_rank)
+    can_duck_jack = suit == led and card > jack and unseen & bit(jack) != EMPTY
+    shown = _shown_elsewhere(rules, view)
+
+    wins = 1.0
+    contested = 1.0
+    dumped = 0.0
+    ducked = 0.0
+    seat = int64(view.seat)
+    for _ in range(players):
+        seat = seat + 1 if seat + 1 < players else 0
+        if seat == view.seat or view.table[seat] >= 0:
+            break
+        size = _unknown_size(rules, view, seat)
+        chance = _holds(rules, view, unseen, claims, seat, led)
+        void = _lacks(count(in_suit), size, chance)
+        beaten = 0.0
+        ruffed = 0.0
+        if suit == led:
+            beaten = 1.0 - _lacks(above, size, chance)
+            wins *= 1.0 - max(0.0, _lacks(beneath, size, chance) - void)
+            if trump != NO_SUIT and led != trump:
+                trumps = count(unseen & suit_cards(trump))
+                trump_chance = _holds(rules, view, unseen, claims, seat, trump)
+                ruffed = void * (1.0 - _lacks(trumps, size, trump_chance))
         else:
-            wins = 0.0
-    trick -= penalty(rules, jacks)
-    return trick * (2.0 * wins - 1.0) - cost
+            trump_chance = _holds(rules, view, unseen, claims, seat, trump)
+            ruffed = void * (1.0 - _lacks(above, size, trump_chance))
+        if shown >= 0 and seat == view.dealer and shown // NUM_RANKS == led:
+            void = 0.0
+            ruffed = 0.0
+            if suit == led and shown > card:
+                beaten = 1.0
+        contested *= 1.0 - beaten - ruffed
+        if can_duck_jack:
+            ducked += chance * _cost(rules, jack)
+        if void > 0.0:
+            for i in range(NUM_SUITS):
+                place = i * NUM_RANKS + int64(rules.jack_rank)
+                if i != led and unseen & bit(place) != EMPTY:
+                    chance = _holds(rules, view, unseen, claims, seat, i)
+                    dumped += void * chance * _cost(rules, place)
+    return wins, contested, dumped, ducked
+
+
+@kernel
+def _cost(rules: np.record, card: int) -> float:
+    """Return the penalty of a card: 0 unless it is a jack of the pack."""
+    if rules.jacks & bit(card) == EMPTY:
+        return 0.0
+    return float(penalty(rules, 1 << (card // NUM_RANKS)))
+
+
+@kernel
+def _shown_elsewhere(rules: np.record, view: np.record) -> int:
+    """Return the shown trump card while another seat, the dealer, holds it (P3), else -1."""
+    if shown_card_is_held(rules, view) and view.dealer != view.seat:
+        return int64(view.turned)
+    return -1
+
+
+@kernel
+def _unknown_size(rules: np.record, view: np.record, seat: int) -> int:
+    """Return how many cards of another seat's hand are unknown."""
+    size = int64(view.hand_sizes[seat])
+    return size - 1 if seat == view.dealer and shown_card_is_held(rules, view) else size
+
+
+@kernel
+def _room(unseen: np.uint64, voids: int) -> int:
+    """Return how many of the unseen cards are not of the suits in `voids`."""
+    if voids == 0:
+        return count(unseen)
+    allowed = unseen
+    for suit in range(NUM_SUITS):
+        if voids >> suit & 1 != 0:
+            allowed &= ~suit_cards(suit)
+    return count(allowed)
+
+
+@kernel
+def _claim(rules: np.record, view: np.record, unseen: np.uint64, seat: int) -> float:
+    """Return how much of each card that it may hold another seat would get if it were alone."""
+    size = _unknown_size(rules, view, seat)
+    return size / max(1, _room(unseen, int64(view.voids[seat])))
+
+
+@kernel
+def _claims(
+    rules: np.record, view: np.record, unseen: np.uint64
+) -> tuple[float, float, float, float]:
+    """Return the sum of all claims to an unseen card, by suit, that of the undealt cards included.
+
+    With two players, or as long as nobody has shown a void, claim ÷ sum is the exact chance that a
+    seat holds the card; otherwise it is near it.
+    """
+    spades = 0.0
+    clubs = 0.0
+    diamonds = 0.0
+    hearts = 0.0
+    dealt = 0
+    void_everywhere = (1 << NUM_SUITS) - 1
+    for seat in range(int64(rules.num_players)):
+        if seat == view.seat:
+            continue
+        claim = _claim(rules, view, unseen, seat)
+        voids = int64(view.voids[seat])
+        void_everywhere &= voids
+        dealt += _unknown_size(rules, view, seat)
+        spades += 0.0 if voids & 1 != 0 else claim
+        clubs += 0.0 if voids & 2 != 0 else claim
+        diamonds += 0.0 if voids & 4 != 0 else claim
+        hearts += 0.0 if voids & 8 != 0 else claim
+    # Of the undealt cards those are certain that no seat may hold; the rest are like a hand.
+    room = _room(unseen, void_everywhere)
+    undealt = (room - dealt) / max(1, room)
+    return spades + undealt, clubs + undealt, diamonds + undealt, hearts + undealt
+
+
+@kernel
+def _holds(
+    rules: np.record,
+    view: np.record,
+    unseen: np.uint64,
+    claims: tuple[float, float, float, float],
+    seat: int,
+    suit: int,
+) -> float:
+    """Return the chance that another seat holds a given unseen card of a suit."""
+    if int64(view.voids[seat]) >> suit & 1 != 0:
+        return 0.0
+    claim = _claim(rules, view, unseen, seat)
+    return claim / claims[suit] if claim > 0.0 else 0.0
+
+
+@kernel
+def _lacks(cards: int, size: int, chance: float) -> float:
+    """Return the chance that hands hold none of some unseen cards of one suit.
+
+    Args:
+        cards: how many cards.
+        size: how many unknown cards the hands have.
+        chance: that they hold a given one of the cards.
+
+    Returns:
+        0..1, by the hypergeometric distribution over as many cards as give that chance.
+    """
+    if chance <= 0.0 or size == 0:
+        return 1.0
+    pool = size / chance
+    lacks = 1.0
+    for i in range(cards):
+        left = pool - size - i
+        if left < 1e-6:
+            return 0.0
+        lacks *= left / (pool - i)
+    return lacks
+
+
+@kernel
+def _has_taken_all(rules: np.record, view: np.record, seat: int) -> bool:
+    """Return whether a seat has won every trick so far."""
+    return int64(view.tricks[seat]) == int64(view.num_plays) // int64(rules.num_players)
+
+
+@kernel
+def _general_chance(rules: np.record, view: np.record) -> float:
+    """Return roughly the chance to take all tricks with the hand as dealt.
+
+    A suit is played from the top. A card wins if each higher one outside lies in a hand so short in
+    the suit that it has fallen by then. Without the lead the first trick must be won as well.
+    """
+    unseen = unseen_cards(rules, view)
+    trump = int64(view.trump)
+    made = 1.0
+    first = 0.0
+    for suit in range(NUM_SUITS):
+        own = view.hand & suit_cards(suit)
+        others = unseen & suit_cards(suit)
+        shown = _shown_elsewhere(rules, view)
+        if shown // NUM_RANKS == suit:
+            others |= bit(shown)
+        runs = 1.0
+        led = 0
+        left = own
+        while left != EMPTY:
+            card = highest(left)
+            left &= ~bit(card)
+            higher = count(others & ~(bit(card) - ONE))
+            if higher > 0:
+                runs = min(runs, _falls(count(others) - 1, led, view, unseen) ** higher)
+            led += 1
+        made *= runs
+        if trump != NO_SUIT:
+            if suit == trump and count(others) > 0:
+                # All trumps must be drawn, or a plain card could be ruffed.
+                made *= _falls(count(others) - 1, led, view, unseen)
+        if own != EMPTY and others & ~(bit(highest(own)) - ONE) == EMPTY:
+            first += count(others)
+    if rules.general_leads == 0 and view.leader != view.seat:
+        made *= first / max(1, count(unseen))
+    return made
+
+
+@kernel
+def _falls(others: int, rounds: int, view: np.record, unseen: np.uint64) -> float:
+    """Return the chance that the holder of an outside card has to play it within some rounds.
+
+    Args:
+        others: how many further cards of the suit are outside.
+        rounds: how often the suit is led.
+        view: one `VIEW` record, of a deal not yet begun.
+        unseen: the cards outside.
+
+    Returns:
+        the chance that he holds fewer than `rounds` of the others.
+    """
+    if rounds == 0:
+        return 0.0
+    seat = 1 if view.seat == 0 else 0
+    size = int64(view.hand_sizes[seat]) - 1
+    pool = count(unseen) - 1
+    total = 0.0
+    for held in range(min(rounds, others + 1)):
+        total += _hypergeometric(held, others, size, pool)
+    return min(1.0, total)
+
+
+@kernel
+def _hypergeometric(held: int, marked: int, size: int, pool: int) -> float:
+    """Return the chance of exactly `held` of `marked` cards in a hand of `size` out of `pool`."""
+    if held > size or marked - held > pool - size:
+        return 0.0
+    chance = 1.0
+    for i in range(marked):
+        if i < held:
+            chance *= (size - i) * (marked - i) / ((pool - i) * (i + 1.0))
+        else:
+            chance *= (pool - size - (i - held)) / (pool - i)
+    return chance
+
+
+@kernel
+def _play_general(rules: np.record, view: np.record, legal: np.uint64) -> int:
+    """Return the surest winner; of equal ones when leading that of the longest suit."""
+    unseen = unseen_cards(rules, view)
+    claims = _claims(rules, view, unseen)
+    best = lowest(legal)
+    best_worth = -np.inf
+    left = legal
+    while left != EMPTY:
+        card = lowest(left)
+        left &= left - ONE
+        worth = _trick(rules, view, unseen, claims, card)[1]
+        if view.led == NO_SUIT:
+            worth += 0.001 * count(view.hand & suit_cards(card // NUM_RANKS))
+        if worth > best_worth:
+            best, best_worth = card, worth
+    return best
+
+
+@kernel
+def _stopping_cards(rules: np.record, view: np.record, legal: np.uint64) -> np.uint64:
+    """Return those of the legal cards that best serve to take a trick from the general.
+
+    One trick lost costs him the charge, so whoever can beats him; who can't keeps what may do so
+    later: the highest cards, and beside each as many of its suit as are outside and higher.
+    """
+    general = int64(view.general)
+    trump = int64(view.trump)
+    unseen = unseen_cards(rules, view)
+    waits = view.table[general] < 0
+    if view.led != NO_SUIT and not waits and view.best_seat != general:
+        return legal
+    winning = EMPTY
+    left = legal
+    while left != EMPTY:
+        card = lowest(left)
+        left &= left - ONE
+        if view.led == NO_SUIT or beats(card, int64(view.best_card), trump):
+            winning |= bit(card)
+    if winning != EMPTY:
+        if not waits:
+            return winning
+        # The general is still to play: what he is least likely to beat.
+        claims = _claims(rules, view, unseen)
+        best = lowest(winning)
+        best_chance = -1.0
+        while winning != EMPTY:
+            card = lowest(winning)
+            winning &= winning - ONE
+            chance = _trick(rules, view, unseen, claims, card)[1]
+            if chance >= best_chance:
+                best, best_chance = card, chance
+        return bit(best)
+    kept = EMPTY
+    least = np.inf
+    left = legal
+    while left != EMPTY:
+        card = lowest(left)
+        left &= left - ONE
+        loss = _stopper(view.hand, unseen, card // NUM_RANKS)
+        loss -= _stopper(view.hand & ~bit(card), unseen, card // NUM_RANKS)
+        if loss < least - 1e-9:
+            least = loss
+            kept = EMPTY
+        if loss <= least + 1e-9:
+            kept |= bit(card)
+    return kept
+
+
+@kernel
+def _stopper(hand: np.uint64, unseen: np.uint64, suit: int) -> float:
+    """Return how well a hand stops a suit that another runs from the top, 0..1."""
+    own = hand & suit_cards(suit)
+    if own == EMPTY:
+        return 0.0
+    outside = unseen & suit_cards(suit)
+    higher = count(outside & ~(bit(highest(own)) - ONE))
+    if outside == EMPTY or count(own) <= higher:
+        return 0.0
+    return 1.0 / (1.0 + higher)
 
 
 @kernel
