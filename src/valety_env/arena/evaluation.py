@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import platform
 import sys
@@ -122,22 +123,21 @@ def versions() -> dict[str, str]:
 
 def game_text(rules: Rules) -> str:
     """Return a line from which `rules.parse_game` makes these rules again, a short one."""
-    best: tuple[str, dict[str, Any]] | None = None
     fields = rules.to_dict()
+    texts = []
     for game in PRESETS:
         for given in ({}, {"num_players": rules.num_players}):
-            try:
-                standard = make_rules(game, **given).to_dict()
-            except ValueError:
-                continue  # the game has no pack for so many players
-            told = given | {n: value for n, value in fields.items() if value != standard[n]}
-            if "pack" in told:
-                # Without it the size of a hand would follow from the pack.
-                told["hand_size"] = rules.hand_size
-            if best is None or len(told) < len(best[1]):
-                best = game, told
-    assert best is not None
-    return _with_options(*best)
+            # Other options may change what a game takes for its pack and its hands.
+            for sure in ((), ("hand_size",), ("num_players", "pack", "hand_size")):
+                told = {name: fields[name] for name in (*given, *sure)}
+                with contextlib.suppress(ValueError):
+                    standard = make_rules(game, **given).to_dict()
+                    told |= {n: value for n, value in fields.items() if value != standard[n]}
+                    text = _with_options(game, told)
+                    if parse_game(text)[1] == rules:
+                        texts.append((len(told), len(text), text))
+                        break
+    return min(texts)[2]
 
 
 def _with_options(game: str, options: dict[str, Any]) -> str:
