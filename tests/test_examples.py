@@ -1,0 +1,47 @@
+"""Each example runs, with arguments that keep it short."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Arguments, and what a run must print.
+RUNS = {
+    "aec_loop.py": [
+        (["--seed", "1"], "the match is over: player_"),
+        (["--game", "polignac"], "returns: {'player_0':"),
+    ],
+    "batch_selfplay.py": [(["--tables", "64", "--steps", "70"], "plays/s, 128 deals")],
+    "custom_rules.py": [([], "AEC: (3, 3, 3, 3) 12")],
+    "evaluate_agent.py": [
+        (["--deals", "50", "--matches", "10"], "lowest card at valety"),
+        (["--game", "polignac", "--deals", "20", "--matches", "0"], "heuristic"),
+    ],
+    "gym_loop.py": [(["--episodes", "2", "--tables", "16"], "matches at 16 tables, won 0.")],
+}
+
+
+def test_each_example_is_run() -> None:
+    assert sorted(path.name for path in (ROOT / "examples").glob("*.py")) == sorted(RUNS)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "printed"),
+    [(name, *run) for name, runs in RUNS.items() for run in runs],
+)
+def test_an_example_runs(name: str, arguments: list[str], printed: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(ROOT / "examples" / name), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        # The width that tables are written for, whatever terminal the tests have.
+        env=os.environ | {"COLUMNS": "120"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert printed in done.stdout
+    assert done.stderr == ""
