@@ -16,6 +16,15 @@ from __future__ import annotations
 import numpy as np
 
 from valety_env._jit import int64, kernel
+from valety_env.agents.chances import (
+    claims_of,
+    falls,
+    holds,
+    jack_cost,
+    lacks,
+    shown_elsewhere,
+    unknown_size,
+)
 from valety_env.cards import (
     EMPTY,
     GENERAL,
@@ -30,7 +39,7 @@ from valety_env.cards import (
     lowest,
     suit_cards,
 )
-from valety_env.engine import CALLS, NOBODY, beats, penalty, shown_card_is_held
+from valety_env.engine import CALLS, NOBODY, beats
 from valety_env.rules import SCORING_TRICKS, Rules
 from valety_env.view import unseen_cards
 
@@ -144,7 +153,7 @@ def best_card(rules: np.record, view: np.record, legal: np.uint64, weights: np.n
         one of `legal`.
     """
     unseen = unseen_cards(rules, view)
-    claims = _claims(rules, view, unseen)
+    claims = claims_of(rules, view, unseen)
     situation = _LEAD
     if view.led != NO_SUIT:
         follows = legal & suit_cards(int64(view.led)) != EMPTY
@@ -152,14 +161,15 @@ def best_card(rules: np.record, view: np.record, legal: np.uint64, weights: np.n
     on_table = 0.0
     for seat in range(int64(rules.num_players)):
         if view.table[seat] >= 0:
-            on_table += _cost(rules, int64(view.table[seat]))
+            on_table += jack_cost(rules, int64(view.table[seat]))
     in_hand = 0.0
     jacks = view.hand & rules.jacks
     while jacks != EMPTY:
-        in_hand += _cost(rules, lowest(jacks))
+        in_hand += jack_cost(rules, lowest(jacks))
         jacks &= jacks - ONE
 
-    # Neighbours with nothing between them that matters are worth the same: the first stands for all.
+    # Neighbours with nothing between them that matters are worth the same: the first stands for
+    # all of them.
     matters = unseen | rules.jacks
     if view.best_card >= 0:
         matters |= bit(int64(view.best_card))
@@ -206,7 +216,7 @@ def _features(
         rules: one `RULES` record.
         view: one `VIEW` record of the seat to act.
         unseen: the cards whose place is unknown.
-        claims: of `_claims`.
+        claims: of `claims_of`.
         on_table: the penalties lying in the current trick.
         in_hand: the penalties of the seat's own jacks.
         card: the card to judge.
@@ -224,7 +234,7 @@ def _features(
     early = count(hand) / float(int64(rules.hand_size))
 
     jack = suit * NUM_RANKS + int64(rules.jack_rank)
-    cost = _cost(rules, jack)
+    cost = jack_cost(rules, jack)
     own_cost = cost if card == jack else 0.0
     guarded_cost = cost if card != jack and own & bit(jack) != EMPTY else 0.0
     low_cards = 1.0 + count(own & (bit(jack) - ONE))
@@ -237,12 +247,12 @@ def _features(
     held = 0.0
     for seat in range(int64(rules.num_players)):
         if seat != view.seat:
-            chance = _holds(rules, view, unseen, claims, seat, suit)
+            chance = holds(rules, view, unseen, claims, seat, suit)
             held += chance
             if chance > 0.0:
-                size += _unknown_size(rules, view, seat)
-    master = _lacks(above, size, held)
-    shown = _shown_elsewhere(rules, view)
+                size += unknown_size(rules, view, seat)
+    master = lacks(above, size, held)
+    shown = shown_elsewhere(rules, view)
     if shown // NUM_RANKS == suit and shown > card:
         master = 0.0
     share_below = beneath / (above + beneath) if above + beneath > 0 else 1.0
@@ -308,7 +318,7 @@ def _trick(
     beneath = count(others) - above
     jack = led * NUM_RANKS + int64(rules.jack_rank)
     can_duck_jack = suit == led and card > jack and unseen & bit(jack) != EMPTY
-    shown = _shown_elsewhere(rules, view)
+    shown = shown_elsewhere(rules, view)
 
     wins = 1.0
     contested = 1.0
@@ -319,21 +329,21 @@ def _trick(
         seat = seat + 1 if seat + 1 < players else 0
         if seat == view.seat or view.table[seat] >= 0:
             break
-        size = _unknown_size(rules, view, seat)
-        chance = _holds(rules, view, unseen, claims, seat, led)
-        void = _lacks(count(in_suit), size, chance)
+        size = unknown_size(rules, view, seat)
+        chance = holds(rules, view, unseen, claims, seat, led)
+        void = lacks(count(in_suit), size, chance)
         beaten = 0.0
         ruffed = 0.0
         if suit == led:
-            beaten = 1.0 - _lacks(above, size, chance)
-            wins *= 1.0 - max(0.0, _lacks(beneath, size, chance) - void)
+            beaten = 1.0 - lacks(above, size, chance)
+            wins *= 1.0 - max(0.0, lacks(beneath, size, chance) - void)
             if trump != NO_SUIT and led != trump:
                 trumps = count(unseen & suit_cards(trump))
-                trump_chance = _holds(rules, view, unseen, claims, seat, trump)
-                ruffed = void * (1.0 - _lacks(trumps, size, trump_chance))
+                trump_chance = holds(rules, view, unseen, claims, seat, trump)
+                ruffed = void * (1.0 - lacks(trumps, size, trump_chance))
         else:
-            trump_chance = _holds(rules, view, unseen, claims, seat, trump)
-            ruffed = void * (1.0 - _lacks(above, size, trump_chance))
+            trump_chance = holds(rules, view, unseen, claims, seat, trump)
+            ruffed = void * (1.0 - lacks(above, size, trump_chance))
         if shown >= 0 and seat == view.dealer and shown // NUM_RANKS == led:
             void = 0.0
             ruffed = 0.0
@@ -341,128 +351,14 @@ def _trick(
                 beaten = 1.0
         contested *= 1.0 - beaten - ruffed
         if can_duck_jack:
-            ducked += chance * _cost(rules, jack)
+            ducked += chance * jack_cost(rules, jack)
         if void > 0.0:
             for i in range(NUM_SUITS):
                 place = i * NUM_RANKS + int64(rules.jack_rank)
                 if i != led and unseen & bit(place) != EMPTY:
-                    chance = _holds(rules, view, unseen, claims, seat, i)
-                    dumped += void * chance * _cost(rules, place)
+                    chance = holds(rules, view, unseen, claims, seat, i)
+                    dumped += void * chance * jack_cost(rules, place)
     return wins, contested, dumped, ducked
-
-
-@kernel
-def _cost(rules: np.record, card: int) -> float:
-    """Return the penalty of a card: 0 unless it is a jack of the pack."""
-    if rules.jacks & bit(card) == EMPTY:
-        return 0.0
-    return float(penalty(rules, 1 << (card // NUM_RANKS)))
-
-
-@kernel
-def _shown_elsewhere(rules: np.record, view: np.record) -> int:
-    """Return the shown trump card while another seat, the dealer, holds it (P3), else -1."""
-    if shown_card_is_held(rules, view) and view.dealer != view.seat:
-        return int64(view.turned)
-    return -1
-
-
-@kernel
-def _unknown_size(rules: np.record, view: np.record, seat: int) -> int:
-    """Return how many cards of another seat's hand are unknown."""
-    size = int64(view.hand_sizes[seat])
-    return size - 1 if seat == view.dealer and shown_card_is_held(rules, view) else size
-
-
-@kernel
-def _room(unseen: np.uint64, voids: int) -> int:
-    """Return how many of the unseen cards are not of the suits in `voids`."""
-    if voids == 0:
-        return count(unseen)
-    allowed = unseen
-    for suit in range(NUM_SUITS):
-        if voids >> suit & 1 != 0:
-            allowed &= ~suit_cards(suit)
-    return count(allowed)
-
-
-@kernel
-def _claim(rules: np.record, view: np.record, unseen: np.uint64, seat: int) -> float:
-    """Return how much of each card that it may hold another seat would get if it were alone."""
-    size = _unknown_size(rules, view, seat)
-    return size / max(1, _room(unseen, int64(view.voids[seat])))
-
-
-@kernel
-def _claims(
-    rules: np.record, view: np.record, unseen: np.uint64
-) -> tuple[float, float, float, float]:
-    """Return the sum of all claims to an unseen card, by suit, that of the undealt cards included.
-
-    With two players, or as long as nobody has shown a void, claim ÷ sum is the exact chance that a
-    seat holds the card; otherwise it is near it.
-    """
-    spades = 0.0
-    clubs = 0.0
-    diamonds = 0.0
-    hearts = 0.0
-    dealt = 0
-    void_everywhere = (1 << NUM_SUITS) - 1
-    for seat in range(int64(rules.num_players)):
-        if seat == view.seat:
-            continue
-        claim = _claim(rules, view, unseen, seat)
-        voids = int64(view.voids[seat])
-        void_everywhere &= voids
-        dealt += _unknown_size(rules, view, seat)
-        spades += 0.0 if voids & 1 != 0 else claim
-        clubs += 0.0 if voids & 2 != 0 else claim
-        diamonds += 0.0 if voids & 4 != 0 else claim
-        hearts += 0.0 if voids & 8 != 0 else claim
-    # Of the undealt cards those are certain that no seat may hold; the rest are like a hand.
-    room = _room(unseen, void_everywhere)
-    undealt = (room - dealt) / max(1, room)
-    return spades + undealt, clubs + undealt, diamonds + undealt, hearts + undealt
-
-
-@kernel
-def _holds(
-    rules: np.record,
-    view: np.record,
-    unseen: np.uint64,
-    claims: tuple[float, float, float, float],
-    seat: int,
-    suit: int,
-) -> float:
-    """Return the chance that another seat holds a given unseen card of a suit."""
-    if int64(view.voids[seat]) >> suit & 1 != 0:
-        return 0.0
-    claim = _claim(rules, view, unseen, seat)
-    return claim / claims[suit] if claim > 0.0 else 0.0
-
-
-@kernel
-def _lacks(cards: int, size: int, chance: float) -> float:
-    """Return the chance that hands hold none of some unseen cards of one suit.
-
-    Args:
-        cards: how many cards.
-        size: how many unknown cards the hands have.
-        chance: that they hold a given one of the cards.
-
-    Returns:
-        0..1, by the hypergeometric distribution over as many cards as give that chance.
-    """
-    if chance <= 0.0 or size == 0:
-        return 1.0
-    pool = size / chance
-    lacks = 1.0
-    for i in range(cards):
-        left = pool - size - i
-        if left < 1e-6:
-            return 0.0
-        lacks *= left / (pool - i)
-    return lacks
 
 
 @kernel
@@ -485,7 +381,7 @@ def _general_chance(rules: np.record, view: np.record) -> float:
     for suit in range(NUM_SUITS):
         own = view.hand & suit_cards(suit)
         others = unseen & suit_cards(suit)
-        shown = _shown_elsewhere(rules, view)
+        shown = shown_elsewhere(rules, view)
         if shown // NUM_RANKS == suit:
             others |= bit(shown)
         runs = 1.0
@@ -496,13 +392,13 @@ def _general_chance(rules: np.record, view: np.record) -> float:
             left &= ~bit(card)
             higher = count(others & ~(bit(card) - ONE))
             if higher > 0:
-                runs = min(runs, _falls(count(others) - 1, led, view, unseen) ** higher)
+                runs = min(runs, falls(count(others) - 1, led, view, unseen) ** higher)
             led += 1
         made *= runs
         if trump != NO_SUIT:
             if suit == trump and count(others) > 0:
                 # All trumps must be drawn, or a plain card could be ruffed.
-                made *= _falls(count(others) - 1, led, view, unseen)
+                made *= falls(count(others) - 1, led, view, unseen)
         if own != EMPTY and others & ~(bit(highest(own)) - ONE) == EMPTY:
             first += count(others)
     if rules.general_leads == 0 and view.leader != view.seat:
@@ -511,48 +407,10 @@ def _general_chance(rules: np.record, view: np.record) -> float:
 
 
 @kernel
-def _falls(others: int, rounds: int, view: np.record, unseen: np.uint64) -> float:
-    """Return the chance that the holder of an outside card has to play it within some rounds.
-
-    Args:
-        others: how many further cards of the suit are outside.
-        rounds: how often the suit is led.
-        view: one `VIEW` record, of a deal not yet begun.
-        unseen: the cards outside.
-
-    Returns:
-        the chance that he holds fewer than `rounds` of the others.
-    """
-    if rounds == 0:
-        return 0.0
-    seat = 1 if view.seat == 0 else 0
-    size = int64(view.hand_sizes[seat]) - 1
-    pool = count(unseen) - 1
-    total = 0.0
-    for held in range(min(rounds, others + 1)):
-        total += _hypergeometric(held, others, size, pool)
-    return min(1.0, total)
-
-
-@kernel
-def _hypergeometric(held: int, marked: int, size: int, pool: int) -> float:
-    """Return the chance of exactly `held` of `marked` cards in a hand of `size` out of `pool`."""
-    if held > size or marked - held > pool - size:
-        return 0.0
-    chance = 1.0
-    for i in range(marked):
-        if i < held:
-            chance *= (size - i) * (marked - i) / ((pool - i) * (i + 1.0))
-        else:
-            chance *= (pool - size - (i - held)) / (pool - i)
-    return chance
-
-
-@kernel
 def _play_general(rules: np.record, view: np.record, legal: np.uint64) -> int:
     """Return the surest winner; of equal ones when leading that of the longest suit."""
     unseen = unseen_cards(rules, view)
-    claims = _claims(rules, view, unseen)
+    claims = claims_of(rules, view, unseen)
     best = lowest(legal)
     best_worth = -np.inf
     left = legal
@@ -591,7 +449,7 @@ def _stopping_cards(rules: np.record, view: np.record, legal: np.uint64) -> np.u
         if not waits:
             return winning
         # The general is still to play: what he is least likely to beat.
-        claims = _claims(rules, view, unseen)
+        claims = claims_of(rules, view, unseen)
         best = lowest(winning)
         best_chance = -1.0
         while winning != EMPTY:
