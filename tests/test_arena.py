@@ -29,8 +29,10 @@ from valety_env.cards import cards_of
 from valety_env.engine import begin_deal, deal
 from valety_env.episode import ActionTypeError, IllegalActionError
 from valety_env.rules import Rules, make_rules, parse_game
+from valety_env.vector import SelfPlayEnv
 
-MATCHES_FROM = 1 << 32
+DEALS_FROM = 1 << 32
+MATCHES_FROM = 1 << 33
 
 
 class Scripted:
@@ -136,7 +138,7 @@ def check_against_the_referee(rules: Rules, seed: int, deals: int, matches: int)
         matches=matches,
         seed=seed,
     ).results[0]
-    points, _ = expected_pairs(rules, seed, 0, deals, single_deal=True)
+    points, _ = expected_pairs(rules, seed, DEALS_FROM, deals, single_deal=True)
     _, wins = expected_pairs(rules, seed, MATCHES_FROM, matches, single_deal=False)
     assert result.pair_points == pytest.approx(points)
     assert result.pair_wins == pytest.approx(wins)
@@ -175,7 +177,7 @@ def test_the_agent_sits_at_every_seat_of_every_deal(game: str) -> None:
     first = [spy.seen()[spy.seen()["num_plays"] < rules.num_players] for spy in (agent, opponent)]
     mine, theirs = ([(int(v["seat"]), int(v["hand"])) for v in views] for views in first)
     dealt = {
-        (seat, int(Table(rules).start(plain_mix(4, i)).state.hand[seat]))
+        (seat, int(Table(rules).start(plain_mix(4, DEALS_FROM + i)).state.hand[seat]))
         for i in range(deals)
         for seat in range(rules.num_players)
     }
@@ -267,6 +269,17 @@ def test_the_seed_decides_and_is_told() -> None:
     assert drawn.seed.bit_length() > 32
 
 
+@pytest.mark.plain
+def test_no_table_of_an_evaluation_is_one_of_a_batch_environment_with_its_seed() -> None:
+    spy = Spy()
+    evaluate(spy, "random", deals=20, matches=20, seed=3)
+    first = spy.seen()[spy.seen()["num_plays"] < 2]
+    trained_on = SelfPlayEnv("valety", num_envs=50, seed=3)
+    trained_on.reset()
+    hands = trained_on.states["hand"][:, :2]
+    assert not np.isin(first["hand"][first["num_plays"] == 0], hands).any()
+
+
 def test_a_longer_evaluation_begins_with_the_shorter() -> None:
     short = evaluate("heuristic", "random", deals=10, seed=6).results[0]
     long = evaluate("heuristic", "random", deals=20, seed=6).results[0]
@@ -302,7 +315,7 @@ def not_in_the_pack(legal: np.ndarray) -> np.ndarray:
 def test_an_illegal_action_names_agent_table_seat_and_card(
     give: Callable[[np.ndarray], Any], told: str
 ) -> None:
-    seeds = "|".join(str(plain_mix(7, pair)) for pair in range(2))
+    seeds = "|".join(str(plain_mix(7, DEALS_FROM + pair)) for pair in range(2))
     with pytest.raises(
         IllegalActionError,
         match=rf"^wrong,how=badly at the table with seed ({seeds}): player_[01] {told}",

@@ -21,9 +21,12 @@ from valety_env.rng import mix
 from valety_env.rules import PRESETS, Rules, make_rules, parse_game
 from valety_env.vector import mix_all
 
-# Table i of the deals has the seed `mix(seed, i)`, table i of the matches that of i + _MATCHES,
-# and agents draw from the counters after _AGENTS: no two streams meet.
-_MATCHES = 1 << 32
+# Table i of the deals has the seed `mix(seed, _DEALS + i)`, and likewise the matches; agents have
+# the counters from _AGENTS on. No two of these streams meet, nor do they meet the tables of a batch
+# environment with the same seed, which are numbered from 0: what an agent was trained on is not
+# what it is judged by.
+_DEALS = 1 << 32
+_MATCHES = 1 << 33
 _AGENTS = 1 << 63
 MAX_PAIRS = 1 << 31
 # Points are multiples of 1/(players − 1), shares of a win are 1/w: with up to 7 players all are
@@ -191,7 +194,7 @@ class Plan:
                 self.deals,
                 (self.agent[0], opponent[0]),
                 self.num_deals,
-                0,
+                _DEALS,
                 f"{against}: deals",
                 progress,
             )[0]
