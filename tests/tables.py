@@ -27,7 +27,10 @@ from valety_env.engine import (
     start_match,
     undealt_cards,
 )
+from valety_env.episode import observe, scratch_words
+from valety_env.observations import make_encoder
 from valety_env.rules import PRESETS, Rules, make_rules
+from valety_env.view import VIEW
 
 # Every game, with every number of players that it has a pack for.
 GAMES: dict[str, Rules] = {
@@ -266,6 +269,18 @@ def follow_match(
         table.deal_on()
         referee.deal(table.hands, table.turned)
         yield table, referee
+
+
+def observed(
+    table: Table, seat: int, name: str = "flat_v0", dtype: str = "uint8"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the flat row, the mask and the VIEW of what a seat observes."""
+    encoder = make_encoder(name, table.rules)
+    row = np.full(encoder.layout.size, 99, dtype)
+    mask = np.full(table.rules.num_actions, 99, np.int8)
+    views = np.zeros(1, VIEW)
+    observe(encoder.code, table.record, table.state, seat, views[0], scratch_words(), row, mask)
+    return row, mask, views
 
 
 def random_rules(rng: random.Random) -> Rules:

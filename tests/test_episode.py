@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 from slow_observations import slow_state
-from tables import GAMES, Table, follow_match, random_rules
+from tables import GAMES, Table, follow_match, observed, random_rules
 
 from valety_env.cards import GENERAL, PASS, cards_of
 from valety_env.engine import legal_actions, play
@@ -21,7 +21,6 @@ from valety_env.episode import (
     is_member,
     make_setup,
     name_of,
-    observe,
     parse_seed,
     scratch_words,
     settle,
@@ -29,7 +28,7 @@ from valety_env.episode import (
     write_mask,
     write_state,
 )
-from valety_env.observations import ENCODERS, make_encoder
+from valety_env.observations import ENCODERS
 from valety_env.rules import Rules, make_rules
 from valety_env.view import VIEW
 
@@ -398,18 +397,6 @@ def test_a_space_contains_what_is_observed(game: str, name: str, dtype: str) -> 
                 assert space.contains({"observation": shaped, "action_mask": action_mask})
             else:
                 assert space.contains(shaped)
-
-
-def observed(
-    table: Table, seat: int, name: str = "flat_v0", dtype: str = "uint8"
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the row, the mask and the view that `observe` writes."""
-    encoder = make_encoder(name, table.rules)
-    row = np.full(encoder.layout.size, 99, dtype)
-    mask = np.full(table.rules.num_actions, 99, np.int8)
-    views = np.zeros(1, VIEW)
-    observe(encoder.code, table.record, table.state, seat, views[0], scratch_words(), row, mask)
-    return row, mask, views
 
 
 @pytest.mark.plain

@@ -335,13 +335,18 @@ class SelfPlayEnv:
 
         Raises:
             ActionTypeError: if `actions` are not N whole numbers.
+            ValueError: if `out` does not fit.
             IllegalActionError: under `illegal="raise"`, before anything has moved.
         """
         if self._last is None:
             raise RuntimeError("reset() must be called before step()")
-        actions = self._check_actions(actions)
+        given = self._check_actions(actions)
+        # One compiled step for all dtypes. What wraps round becomes negative, as illegal as before.
+        actions = np.ascontiguousarray(given, np.int64)
+        if out is not None:
+            self._check_out(out)
         if self.setup.illegal == "raise":
-            self._refuse_illegal(actions)
+            self._refuse_illegal(actions, given)
         batch = out if out is not None else self._arrays()
         fused = None if self._is_mixed else self._fused_rows(batch)
 
@@ -387,16 +392,33 @@ class SelfPlayEnv:
             )
         return array
 
-    def _refuse_illegal(self, actions: np.ndarray) -> None:
+    def _check_out(self, out: Batch) -> None:
+        """Refuse arrays that compiled code would write beyond the end of."""
+        if self._is_mixed:
+            raise ValueError("out: with different encodings per player there is nothing to reuse")
+        n, size = self.num_envs, self.setup.encoders[0].layout.size
+        for name, array, shape, dtype in (
+            ("observation", self._fused_rows(out), (n, size), self.setup.dtype),
+            ("action_mask", out.action_mask, (n, self.num_actions), np.int8),
+            ("seat", out.seat, (n,), np.int8),
+            ("rewards", out.rewards, (n, self.num_players), np.float32),
+            ("terminated", out.terminated, (n,), np.bool_),
+            ("truncated", out.truncated, (n,), np.bool_),
+        ):
+            if array.shape != shape or array.dtype != dtype:
+                raise ValueError(
+                    f"out.{name} of dtype {array.dtype} and shape {array.shape}: it must be of "
+                    f"dtype {np.dtype(dtype)} and shape {shape}"
+                )
+
+    def _refuse_illegal(self, actions: np.ndarray, given: np.ndarray) -> None:
         table = first_illegal(self._rules, self._states, actions)
         if table >= 0:
             sets = np.zeros(1, np.uint64)
             legal_sets(self._rules, self._states[table : table + 1], sets)
             seat = int(self._states[table].turn)
             raise IllegalActionError(
-                self.setup.illegal_action(
-                    seat, int(actions[table]), int(sets[0]), f"table {table}: "
-                )
+                self.setup.illegal_action(seat, int(given[table]), int(sets[0]), f"table {table}: ")
             )
 
     @property
