@@ -18,6 +18,7 @@ from valety_env.arena import (
     evaluate,
     mean_interval,
     plan_evaluation,
+    play_tables,
     rate_interval,
     student_t,
     versions,
@@ -27,7 +28,7 @@ from valety_env.arena.evaluation import game_text
 from valety_env.arena.report import print_evaluation
 from valety_env.cards import cards_of
 from valety_env.engine import begin_deal, deal
-from valety_env.episode import ActionTypeError, IllegalActionError
+from valety_env.episode import ActionTypeError, IllegalActionError, make_setup
 from valety_env.rules import Rules, make_rules, parse_game
 from valety_env.vector import SelfPlayEnv
 
@@ -159,6 +160,35 @@ def test_points_and_wins_of_a_few_deals_are_those_of_the_referee(game: str) -> N
     check_against_the_referee(GAMES[game], seed=5, deals=2, matches=1)
 
 
+@pytest.mark.plain
+@pytest.mark.parametrize("game", ["valety-L2,num_deals=3,max_deals=none", "polignac"])
+def test_points_of_a_match_are_those_of_all_its_deals(game: str) -> None:
+    rules = parse_game(game)[1]
+    assert rules.num_deals is not None
+    setup = make_setup(rules)
+    seats = np.arange(rules.num_players)
+    agents = [
+        Scripted(rules, "careful", careful) if seat == 0 else Scripted(rules, "bold", bold)
+        for seat in seats
+    ]
+    seeds = np.arange(4, dtype=np.uint64)
+    played = play_tables(setup, agents, np.tile(seats, (4, 1)), seeds, np.zeros(7, np.uint64))
+    for table in range(4):
+        choosers = [careful if seat == 0 else bold for seat in seats]
+        points, wins = refereed(rules, table, False, choosers)
+        assert played.points[table] == pytest.approx(points)
+        assert played.wins[table] == pytest.approx(wins)
+        assert played.deals[table] == rules.num_deals
+
+
+@pytest.mark.plain
+def test_those_who_share_a_win_share_one() -> None:
+    # With six players and no general the fewest charges are always shared (P5).
+    game = "polignac,num_players=6,num_deals=1,general=false"
+    result = evaluate(Spy(), Spy(), game=game, deals=1, matches=3, seed=1).results[0]
+    assert result.pair_wins == pytest.approx([1 / 6] * 3)
+
+
 @pytest.mark.parametrize("number", range(30))
 def test_points_and_wins_under_random_options_are_those_of_the_referee(number: int) -> None:
     rules = random_rules(random.Random(number))
@@ -224,11 +254,17 @@ def test_no_two_streams_of_keys_meet() -> None:
 
 
 @pytest.mark.plain
-def test_keys_do_not_come_from_the_tables_seeds() -> None:
-    one, other = Spy(), Spy()
-    evaluate(one, "random", game="valety-L3", deals=3, seed=1)
-    evaluate(other, "random", game="valety-L3", deals=3, seed=2)
-    assert not np.intersect1d(np.concatenate(one.keys), np.concatenate(other.keys)).size
+def test_keys_come_from_a_stream_of_the_agents_own() -> None:
+    spies = [Spy(), Spy()]
+    evaluate(spies[0], spies[1], game="valety-L3", deals=5, seed=12)
+    for number, spy in enumerate(spies):
+        own = plain_mix(12, (1 << 63) + number)
+        first = {
+            plain_mix(plain_mix(plain_mix(plain_mix(own, plain_mix(12, DEALS_FROM + i)), 0), 0), 0)
+            for i in range(5)
+        }
+        opening = spy.seen()["num_plays"] == 0
+        assert {int(key) for key in np.concatenate(spy.keys)[opening]} == first
 
 
 def test_an_opponent_meets_the_same_deals_and_agent_whoever_else_is_asked() -> None:

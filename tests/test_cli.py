@@ -177,6 +177,17 @@ def test_an_agent_that_breaks_the_rules_is_one_line_and_exit_code_1(
     assert re.search(r"cheat at the table with seed \d+: player_[01] may not", one_line(err))
 
 
+def test_a_message_of_several_lines_becomes_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    def refuse(agent: str, opponents: Any, **options: Any) -> Plan:
+        raise ValueError("first line\n  second line")
+
+    monkeypatch.setattr(cli, "plan_evaluation", refuse)
+    assert run("evaluate", "random") == 2
+    assert one_line(capsys.readouterr().err) == "valety-env: first line second line\n"
+
+
 def test_an_interrupt_is_one_line_and_exit_code_130(
     monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
