@@ -3,9 +3,10 @@
 It looks at one card at a time and asks what a good player asks. Does it take the trick, and what
 will lie in it? How likely do the others hold something higher, or the jack, or nothing of the suit?
 What is left of the suit afterwards: winners, exits, guards of a jack? The answers are numbers
-(`_features`), and a card's worth is their weighted sum. The weights are fitted, not guessed: cards
-were tried in positions of the player's own games, the deals played on to their ends, and the points
-regressed on the answers, over and over (docs/agents.md). Nothing is searched, nothing drawn.
+(`features_of`), and a card's worth is their weighted sum. The weights are fitted, not guessed:
+cards were tried in positions of the player's own games, the deals played on to their ends, and the
+points regressed on the answers, over and over (tools/fit_heuristic.py). Nothing is searched,
+nothing drawn.
 
 A general makes it another game: a few rules of their own decide whether to announce one, how to
 play it and how to stop it.
@@ -43,7 +44,7 @@ from valety_env.engine import CALLS, NOBODY, beats
 from valety_env.rules import SCORING_TRICKS, Rules
 from valety_env.view import unseen_cards
 
-# What the answers weigh, a row each in the order of `_features`. The columns are situations: a
+# What the answers weigh, a row each in the order of `features_of`. The columns are situations: a
 # plain card led, following suit, thrown off; then a trump led, following, ruffing. Units are points
 # of one deal; only the differences between the cards of one hand mean anything.
 _LEAD, _FOLLOW, _DISCARD = range(3)
@@ -154,22 +155,9 @@ def best_card(rules: np.record, view: np.record, legal: np.uint64, weights: np.n
     """
     unseen = unseen_cards(rules, view)
     claims = claims_of(rules, view, unseen)
-    situation = _LEAD
-    if view.led != NO_SUIT:
-        follows = legal & suit_cards(int64(view.led)) != EMPTY
-        situation = _FOLLOW if follows else _DISCARD
-    on_table = 0.0
-    for seat in range(int64(rules.num_players)):
-        if view.table[seat] >= 0:
-            on_table += jack_cost(rules, int64(view.table[seat]))
-    in_hand = 0.0
-    jacks = view.hand & rules.jacks
-    while jacks != EMPTY:
-        in_hand += jack_cost(rules, lowest(jacks))
-        jacks &= jacks - ONE
+    on_table, in_hand = jacks_about(rules, view)
 
-    # Neighbours with nothing between them that matters are worth the same: the first stands for
-    # all of them.
+    # Neighbours with nothing between them that matters are worth the same: one stands for all.
     matters = unseen | rules.jacks
     if view.best_card >= 0:
         matters |= bit(int64(view.best_card))
@@ -186,9 +174,8 @@ def best_card(rules: np.record, view: np.record, legal: np.uint64, weights: np.n
         if before // NUM_RANKS == card // NUM_RANKS and matters & between == EMPTY:
             continue
         before = card
-        trumps = card // NUM_RANKS == view.trump
-        row = weights[situation + _IF_TRUMP if trumps else situation]
-        features = _features(rules, view, unseen, claims, on_table, in_hand, card)
+        row = weights[situation(view, legal, card)]
+        features = features_of(rules, view, unseen, claims, on_table, in_hand, card)
         worth = 0.0
         for i in range(len(features)):
             worth += row[i] * features[i]
@@ -198,7 +185,31 @@ def best_card(rules: np.record, view: np.record, legal: np.uint64, weights: np.n
 
 
 @kernel
-def _features(
+def situation(view: np.record, legal: np.uint64, card: int) -> int:
+    """Return which column of the weights, 0..5, judges a card."""
+    column = _LEAD
+    if view.led != NO_SUIT:
+        column = _FOLLOW if legal & suit_cards(int64(view.led)) != EMPTY else _DISCARD
+    return column + _IF_TRUMP if card // NUM_RANKS == view.trump else column
+
+
+@kernel
+def jacks_about(rules: np.record, view: np.record) -> tuple[float, float]:
+    """Return the penalties lying in the current trick, and those of the seat's own jacks."""
+    on_table = 0.0
+    for seat in range(int64(rules.num_players)):
+        if view.table[seat] >= 0:
+            on_table += jack_cost(rules, int64(view.table[seat]))
+    in_hand = 0.0
+    jacks = view.hand & rules.jacks
+    while jacks != EMPTY:
+        in_hand += jack_cost(rules, lowest(jacks))
+        jacks &= jacks - ONE
+    return on_table, in_hand
+
+
+@kernel
+def features_of(
     rules: np.record,
     view: np.record,
     unseen: np.uint64,
