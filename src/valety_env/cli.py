@@ -76,8 +76,8 @@ class Evaluate:
 
     Examples:
       valety-env evaluate heuristic --against random --deals 2000
-      valety-env evaluate checkpoint:runs/a/last --against random heuristic --matches 500
-      valety-env evaluate heuristic --game polignac,num_players=5 --seed 7 --json result.json
+      valety-env evaluate checkpoint:runs/a/last --against heuristic --matches 500
+      valety-env evaluate heuristic --game polignac,num_players=5 --json out.json
     """
 
     name: ClassVar[str] = "evaluate"
