@@ -310,6 +310,24 @@ def test_long_work_tells_rate_and_time_left_now_and_then(
     assert re.search(r"^random: deals \d+/20, [\d,.]+/s, about \d+ s left$", err, re.MULTILINE)
 
 
+def test_the_rate_counts_from_the_end_of_what_came_before(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    clock = iter([0.0, 10.0, 40.0, 41.0])
+    monkeypatch.setattr(cli.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(cli._Bar, "patience", 0.0)
+    monkeypatch.setattr(cli._Bar, "pause", 0.0)
+    bar = cli._Bar()
+    bar.update("random: deals", 1.0, 4)
+    bar.update("random: deals", 4.0, 4)
+    bar.update("random: matches", 2.0, 12)
+    assert capsys.readouterr().err.splitlines() == [
+        "random: deals 1/4, 0.1/s, about 30 s left",
+        "random: deals 4/4, 0.1/s, about 0 s left",
+        "random: matches 2/12, 2.0/s, about 5 s left",
+    ]
+
+
 def test_on_a_terminal_long_work_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     screen = Console(file=out, force_terminal=True, width=100)

@@ -260,7 +260,7 @@ class _Bar:
         self._said = self._started
         self._bar: Progress | None = None
         self._what = ""
-        self._since = self._started
+        self._updated = self._since = self._started
         self._task: Any = None
 
     def __enter__(self) -> _Bar:
@@ -274,7 +274,9 @@ class _Bar:
         """Show that `done` of `total` pairs of `what` are played."""
         now = time.monotonic()
         if what != self._what:
-            self._what, self._since, self._task = what, now, None
+            # It was begun when what came before it had ended.
+            self._what, self._since, self._task = what, self._updated, None
+        self._updated = now
         if now - self._started < self.patience:
             return
         rate = done / max(now - self._since, 1e-3)

@@ -24,13 +24,8 @@ def _with_interval(value: float | None, interval: Interval | None, form: str) ->
 
 def evaluation_table(evaluation: Evaluation) -> Table:
     """Return the results as a table, a row for each opponent."""
-    first = evaluation.results[0]
     with_matches = any(result.match_pairs for result in evaluation.results)
-    table = Table(
-        title=Text(f"{first.agent} at {first.game}", style="bold"),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-    )
+    table = Table(box=box.SIMPLE_HEAD)
     table.add_column("against", overflow="fold")
     table.add_column("deals", justify="right")
     table.add_column(Text("points a deal [95%]"), justify="right")
@@ -59,6 +54,8 @@ def print_evaluation(evaluation: Evaluation, console: Console | None = None) -> 
         console: where; None: standard output.
     """
     out = console or Console(highlight=False)
+    first = evaluation.results[0]
+    out.print(Text(f"{first.agent} at {first.game}", style="bold"), soft_wrap=True)
     out.print(evaluation_table(evaluation))
     told = ", ".join(f"{name} {version}" for name, version in evaluation.versions.items())
     lines = (
