@@ -49,7 +49,7 @@ def _room(unseen: np.uint64, voids: int) -> int:
 
 
 @kernel
-def _claim(rules: np.record, view: np.record, unseen: np.uint64, seat: int) -> float:
+def claim_of(rules: np.record, view: np.record, unseen: np.uint64, seat: int) -> float:
     """Return how much of each card that it may hold another seat would get if it were alone."""
     size = unknown_size(rules, view, seat)
     return size / max(1, _room(unseen, int64(view.voids[seat])))
@@ -73,7 +73,7 @@ def claims_of(
     for seat in range(int64(rules.num_players)):
         if seat == view.seat:
             continue
-        claim = _claim(rules, view, unseen, seat)
+        claim = claim_of(rules, view, unseen, seat)
         voids = int64(view.voids[seat])
         void_everywhere &= voids
         dealt += unknown_size(rules, view, seat)
@@ -89,18 +89,16 @@ def claims_of(
 
 @kernel
 def holds(
-    rules: np.record,
     view: np.record,
-    unseen: np.uint64,
     claims: tuple[float, float, float, float],
+    claim: float,
     seat: int,
     suit: int,
 ) -> float:
-    """Return the chance that another seat holds a given unseen card of a suit."""
-    if int64(view.voids[seat]) >> suit & 1 != 0:
+    """Return the chance that another seat, of `claim_of` claim, holds a given unseen card."""
+    if claim <= 0.0 or int64(view.voids[seat]) >> suit & 1 != 0:
         return 0.0
-    claim = _claim(rules, view, unseen, seat)
-    return claim / claims[suit] if claim > 0.0 else 0.0
+    return claim / claims[suit]
 
 
 @kernel
@@ -118,13 +116,16 @@ def lacks(cards: int, size: int, chance: float) -> float:
     if chance <= 0.0 or size == 0:
         return 1.0
     pool = size / chance
-    none = 1.0
+    # One division at the end instead of one a card: this is most of the work of a decision.
+    ways = 1.0
+    of_all = 1.0
     for i in range(cards):
         left = pool - size - i
         if left < 1e-6:
             return 0.0
-        none *= left / (pool - i)
-    return none
+        ways *= left
+        of_all *= pool - i
+    return ways / of_all
 
 
 @kernel

@@ -18,6 +18,7 @@ import numpy as np
 
 from valety_env._jit import int64, kernel
 from valety_env.agents.chances import (
+    claim_of,
     claims_of,
     falls,
     holds,
@@ -258,7 +259,8 @@ def features_of(
     held = 0.0
     for seat in range(int64(rules.num_players)):
         if seat != view.seat:
-            chance = holds(rules, view, unseen, claims, seat, suit)
+            claim = claim_of(rules, view, unseen, seat)
+            chance = holds(view, claims, claim, seat, suit)
             held += chance
             if chance > 0.0:
                 size += unknown_size(rules, view, seat)
@@ -341,7 +343,8 @@ def _trick(
         if seat == view.seat or view.table[seat] >= 0:
             break
         size = unknown_size(rules, view, seat)
-        chance = holds(rules, view, unseen, claims, seat, led)
+        claim = claim_of(rules, view, unseen, seat)
+        chance = holds(view, claims, claim, seat, led)
         void = lacks(count(in_suit), size, chance)
         beaten = 0.0
         ruffed = 0.0
@@ -350,10 +353,10 @@ def _trick(
             wins *= 1.0 - max(0.0, lacks(beneath, size, chance) - void)
             if trump != NO_SUIT and led != trump:
                 trumps = count(unseen & suit_cards(trump))
-                trump_chance = holds(rules, view, unseen, claims, seat, trump)
+                trump_chance = holds(view, claims, claim, seat, trump)
                 ruffed = void * (1.0 - lacks(trumps, size, trump_chance))
         else:
-            trump_chance = holds(rules, view, unseen, claims, seat, trump)
+            trump_chance = holds(view, claims, claim, seat, trump)
             ruffed = void * (1.0 - lacks(above, size, trump_chance))
         if shown >= 0 and seat == view.dealer and shown // NUM_RANKS == led:
             void = 0.0
@@ -367,7 +370,7 @@ def _trick(
             for i in range(NUM_SUITS):
                 place = i * NUM_RANKS + int64(rules.jack_rank)
                 if i != led and unseen & bit(place) != EMPTY:
-                    chance = holds(rules, view, unseen, claims, seat, i)
+                    chance = holds(view, claims, claim, seat, i)
                     dumped += void * chance * jack_cost(rules, place)
     return wins, contested, dumped, ducked
 
