@@ -6,7 +6,7 @@ python examples/evaluate_agent.py --deals 2000
 import numpy as np
 import tyro
 
-from valety_env.arena import evaluate
+from valety_env import evaluate
 from valety_env.arena.report import print_evaluation
 
 
