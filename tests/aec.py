@@ -8,10 +8,10 @@ import numpy as np
 from referee import Referee
 
 from valety_env import polignac_v0, valety_v0
-from valety_env.env import raw_env
+from valety_env.env import AECTable
 
 # Both games, all numbers of players, the presets and the options that change when a match ends.
-GAMES: dict[str, Callable[..., raw_env]] = {
+GAMES: dict[str, Callable[..., AECTable]] = {
     "valety": valety_v0.env,
     "valety by tricks": partial(valety_v0.env, count="trick"),
     "knaves": partial(valety_v0.env, "knaves"),
@@ -27,12 +27,12 @@ FEW = ["valety", "knaves", "polignac-4", "polignac-7"]
 BOTH = ["valety", "polignac-4"]
 
 
-def legal(env: raw_env) -> list[int]:
+def legal(env: AECTable) -> list[int]:
     """Return the legal actions of the selected agent, by the mask in infos."""
     return np.flatnonzero(env.infos[env.agent_selection]["action_mask"]).tolist()
 
 
-def choose(env: raw_env, rng: np.random.Generator, general: float = 0.15) -> int:
+def choose(env: AECTable, rng: np.random.Generator, general: float = 0.15) -> int:
     """Return a random legal action; an announcement is a general with the given probability."""
     actions = legal(env)
     if actions == [52, 53]:
@@ -40,11 +40,11 @@ def choose(env: raw_env, rng: np.random.Generator, general: float = 0.15) -> int
     return int(rng.choice(actions))
 
 
-def is_over(env: raw_env) -> bool:
+def is_over(env: AECTable) -> bool:
     return all(env.terminations.values())
 
 
-def play(env: raw_env, rng: np.random.Generator, steps: int = 10**6) -> Iterator[int]:
+def play(env: AECTable, rng: np.random.Generator, steps: int = 10**6) -> Iterator[int]:
     """Play at random until the episode ends or for so many steps; yield every action made."""
     for _ in range(steps):
         if is_over(env):
@@ -54,12 +54,12 @@ def play(env: raw_env, rng: np.random.Generator, steps: int = 10**6) -> Iterator
         yield action
 
 
-def play_out(env: raw_env, seed: int = 0, steps: int = 10**6) -> None:
+def play_out(env: AECTable, seed: int = 0, steps: int = 10**6) -> None:
     for _ in play(env, np.random.default_rng(seed), steps):
         pass
 
 
-def drain(env: raw_env) -> dict[str, float]:
+def drain(env: AECTable) -> dict[str, float]:
     """Let all agents leave an episode that is over; return the reward that `last` told each."""
     told = {}
     for agent in env.agent_iter(100):
@@ -88,7 +88,7 @@ def assert_equal_observations(one: Any, other: Any) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-def assert_same(one: raw_env, other: raw_env) -> None:
+def assert_same(one: AECTable, other: AECTable) -> None:
     """Check that two environments look alike in all that users read."""
     assert one.agents == other.agents
     assert one.agent_selection == other.agent_selection
@@ -103,7 +103,7 @@ def assert_same(one: raw_env, other: raw_env) -> None:
     assert one.record() == other.record()
 
 
-def assert_go_on_alike(one: raw_env, other: raw_env, seed: int = 0, episodes: int = 2) -> None:
+def assert_go_on_alike(one: AECTable, other: AECTable, seed: int = 0, episodes: int = 2) -> None:
     """Play both on with the same actions, through further episodes, and compare at every step."""
     rng = np.random.default_rng(seed)
     assert_same(one, other)
@@ -127,7 +127,7 @@ def assert_go_on_alike(one: raw_env, other: raw_env, seed: int = 0, episodes: in
 class Judge:
     """Follows an environment by a referee that is told the cards dealt and the actions made."""
 
-    def __init__(self, env: raw_env) -> None:
+    def __init__(self, env: AECTable) -> None:
         """Begin with an environment just reset."""
         self.env = env
         self.rules = env.rules.to_dict()
@@ -180,7 +180,7 @@ class Judge:
 
 
 def deal_record(
-    env: raw_env, hands: list[str], turned: str | None, words: str, dealer: int = 0
+    env: AECTable, hands: list[str], turned: str | None, words: str, dealer: int = 0
 ) -> dict[str, Any]:
     """Return the record of one deal with these cards, calls and plays, by the rules of `env`."""
     rules = env.rules.to_dict()

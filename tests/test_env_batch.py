@@ -7,7 +7,7 @@ import pytest
 from aec import arrays_in, assert_equal_observations, is_over
 
 from valety_env import polignac_v0, valety_v0
-from valety_env.env import raw_env
+from valety_env.env import AECTable
 from valety_env.observations import ENCODERS
 from valety_env.vector import Batch, SelfPlayEnv
 
@@ -25,7 +25,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 MIXED = ["tokens_v0", "flat_v0", "pieces_v0", "planes_v0", "flat_v0", "tokens_v0", "flat_v0"]
 
 
-def aec(game: str, **options: Any) -> raw_env:
+def aec(game: str, **options: Any) -> AECTable:
     module = polignac_v0 if game.startswith("polignac") else valety_v0
     return module.env(game, **options)
 
@@ -42,7 +42,7 @@ def row(batch: Batch, table: int, encoder: str) -> Any:
     return observation[index]
 
 
-def assert_rows_equal(env: raw_env, batch: Batch, table: int) -> None:
+def assert_rows_equal(env: AECTable, batch: Batch, table: int) -> None:
     """Check that the next decision at a table is the same in both."""
     seat = int(batch.seat[table])
     agent = env.agent_selection

@@ -7,7 +7,7 @@ import pytest
 from aec import BOTH, FEW, GAMES, assert_go_on_alike, assert_same, choose, drain, legal, play_out
 
 from valety_env import valety_v0
-from valety_env.env import raw_env
+from valety_env.env import AECTable
 from valety_env.episode import ActionTypeError, IllegalActionError
 
 FINES = {
@@ -24,7 +24,7 @@ FINES = {
 MOMENTS = [0, 8, 13, 47]
 
 
-def at(name: str, moment: int, **options: Any) -> raw_env:
+def at(name: str, moment: int, **options: Any) -> AECTable:
     """Return an environment after so many actions."""
     env = GAMES[name](**options)
     env.reset(seed=12)
@@ -33,7 +33,7 @@ def at(name: str, moment: int, **options: Any) -> raw_env:
     return env
 
 
-def illegal_actions(env: raw_env) -> list[int]:
+def illegal_actions(env: AECTable) -> list[int]:
     size = env.action_space("player_0").n
     allowed = legal(env)
     inside = [action for action in range(size) if action not in allowed]

@@ -23,7 +23,7 @@ from aec import (
 )
 
 from valety_env import polignac_v0, valety_v0
-from valety_env.env import raw_env
+from valety_env.env import AECTable
 from valety_env.episode import DTYPES, scratch_words
 from valety_env.observations import ENCODERS, encode_views
 
@@ -41,7 +41,7 @@ TWO_WARNINGS = {
 
 
 def warnings_of_pettingzoo(name: str, mask: str) -> set[str]:
-    def make() -> raw_env:
+    def make() -> AECTable:
         return GAMES[name](mask=mask)
 
     with warnings.catch_warnings(record=True) as caught:
@@ -65,9 +65,9 @@ def test_pettingzoo_s_tests_pass_without_any_warning_when_the_mask_is_in_infos(n
 
 @pytest.mark.parametrize("name", FEW)
 def test_pettingzoo_s_render_test_passes(name: str) -> None:
-    made: list[raw_env] = []
+    made: list[AECTable] = []
 
-    def make(render_mode: str) -> raw_env:
+    def make(render_mode: str) -> AECTable:
         made.append(GAMES[name](render_mode=render_mode))
         made[-1].metadata["render_fps"] = 1000  # a window waits between pictures
         return made[-1]
@@ -80,14 +80,14 @@ def test_there_is_no_stack_of_wrappers() -> None:
     for module in (valety_v0, polignac_v0):
         for make in (module.env, module.raw_env):
             env = make()
-            assert type(env) is raw_env
+            assert type(env) is AECTable
             assert env.unwrapped is env
 
 
 @pytest.mark.skipif(not hasattr(pettingzoo, "make"), reason="this PettingZoo has no registry")
 def test_pettingzoo_makes_both_games_by_name() -> None:
     env = pettingzoo.make("aec", "valety/valety-v0", reward="points")
-    assert isinstance(env.unwrapped, raw_env)
+    assert isinstance(env.unwrapped, AECTable)
     assert env.unwrapped.setup.reward == "points"
     env = pettingzoo.make("aec", "valety/polignac-v0", num_players=5)
     env.reset(seed=3)
@@ -111,7 +111,7 @@ def test_metadata_and_names() -> None:
         assert env.action_space("player_0").n == (54 if family == "polignac_v0" else 52)
     env = valety_v0.env()
     env.metadata["name"] = "mine"
-    assert valety_v0.env().metadata["name"] == raw_env.metadata["name"] == "valety_v0"
+    assert valety_v0.env().metadata["name"] == AECTable.metadata["name"] == "valety_v0"
 
 
 @pytest.mark.parametrize("name", FEW)
@@ -239,7 +239,7 @@ def test_reset_accepts_any_options_and_they_change_nothing(options: dict[str, An
     assert_same(env, other)
 
 
-def observe_all(env: raw_env) -> None:
+def observe_all(env: AECTable) -> None:
     """Observe every possible agent twice, and see that the selected one's mask alone is set."""
     for agent in env.possible_agents:
         first, second = env.observe(agent), env.observe(agent)
@@ -585,7 +585,7 @@ def test_rules_can_be_given_in_place_of_a_name() -> None:
 
 def test_render_gives_text_pixels_or_a_window() -> None:
     envs = {
-        mode: valety_v0.env(render_mode=mode) for mode in (*raw_env.metadata["render_modes"], None)
+        mode: valety_v0.env(render_mode=mode) for mode in (*AECTable.metadata["render_modes"], None)
     }
     for env in envs.values():
         env.metadata["render_fps"] = 1000

@@ -20,11 +20,11 @@ from aec import (
 from referee import Referee
 
 from valety_env import polignac_v0, replay, valety_v0
-from valety_env.env import raw_env
+from valety_env.env import AECTable
 from valety_env.rules import Rules, make_rules
 
 
-def judge_episode(env: raw_env, rng: np.random.Generator) -> dict[str, int]:
+def judge_episode(env: AECTable, rng: np.random.Generator) -> dict[str, int]:
     """Play an episode and check every reward of it by the referee; return what happened."""
     judge = Judge(env)
     agents = env.possible_agents

@@ -26,14 +26,14 @@ from aec import (
 from valety_env import env as env_module
 from valety_env import polignac_v0, replay, valety_v0
 from valety_env._jit import JIT_DISABLED
-from valety_env.env import raw_env
+from valety_env.env import AECTable
 from valety_env.notation import RecordError, record_from_text, record_to_text
 from valety_env.observations import ENCODERS
 
 # Seeds.
 
 
-def dealt(env: raw_env) -> tuple[Any, ...]:
+def dealt(env: AECTable) -> tuple[Any, ...]:
     """Return what a deal depends on: who deals, and all cards."""
     deal = env.record()["deals"][-1]
     return deal["dealer"], deal["turned"], str(deal["hands"])
@@ -53,17 +53,17 @@ def test_a_seed_fixes_everything_that_follows_later_episodes_included(name: str)
 
 @pytest.mark.parametrize("name", BOTH)
 def test_reset_goes_on_to_the_next_episode_however_the_last_one_ended(name: str) -> None:
-    def abandoned(env: raw_env) -> None:
+    def abandoned(env: AECTable) -> None:
         play_out(env, steps=7)
 
-    def unplayed(env: raw_env) -> None:
+    def unplayed(env: AECTable) -> None:
         pass
 
-    def finished(env: raw_env) -> None:
+    def finished(env: AECTable) -> None:
         play_out(env, seed=3)
         drain(env)
 
-    def ended_illegally(env: raw_env) -> None:
+    def ended_illegally(env: AECTable) -> None:
         env.step(-1)
 
     seen: list[list[Any]] = []
@@ -174,7 +174,7 @@ def test_construction_options_survive_every_reset() -> None:
 
 # Within a trick, between tricks, at the announcements, where a deal has just ended (for several
 # games and seeds), at the end, when some agents have left, when all have, after an illegal end.
-MOMENTS: dict[str, Callable[[raw_env], None]] = {
+MOMENTS: dict[str, Callable[[AECTable], None]] = {
     "start": lambda env: None,
     "first calls or plays": lambda env: play_out(env, steps=3),
     "in a deal": lambda env: play_out(env, steps=17),
@@ -188,25 +188,25 @@ MOMENTS: dict[str, Callable[[raw_env], None]] = {
 }
 
 
-def to_next_deal(env: raw_env) -> None:
+def to_next_deal(env: AECTable) -> None:
     deals = len(env.record()["deals"])
     for _ in play(env, np.random.default_rng(2)):
         if len(env.record()["deals"]) > deals:
             return
 
 
-def drain_if_over(env: raw_env) -> None:
+def drain_if_over(env: AECTable) -> None:
     if is_over(env):
         drain(env)
 
 
-def through_state(env: raw_env) -> raw_env:
+def through_state(env: AECTable) -> AECTable:
     other = GAMES_OF[env.setup.game](**OPTIONS)
     other.set_state(env.get_state())
     return other
 
 
-def through_pickled_state(env: raw_env) -> raw_env:
+def through_pickled_state(env: AECTable) -> AECTable:
     other = GAMES_OF[env.setup.game](**OPTIONS)
     other.reset(seed=1)
     play_out(other, steps=20)
@@ -221,7 +221,7 @@ GAMES_OF = {
     "polignac": polignac_v0.raw_env,
     "polignac-classic": GAMES["polignac-classic"],
 }
-COPIES: dict[str, Callable[[raw_env], raw_env]] = {
+COPIES: dict[str, Callable[[AECTable], AECTable]] = {
     "deepcopy": copy.deepcopy,
     "pickle": lambda env: pickle.loads(pickle.dumps(env)),
     "get_state": through_state,

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 )
 
 from valety_env import replay
-from valety_env.env import raw_env
+from valety_env.env import AECTable
 from valety_env.episode import ActionTypeError, IllegalActionError
 
 WALK_GAMES = ["valety", "valety-L1", "knaves", "polignac-3", "polignac-6", "polignac with trump"]
@@ -47,7 +47,7 @@ class Walk(RuleBasedStateMachine):
         observation: str,
         seed: int,
     ) -> None:
-        def make(**options: str) -> raw_env:
+        def make(**options: str) -> AECTable:
             return GAMES[name](
                 episode=episode,
                 reward=reward,

@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import valety_env
 from valety_env import polignac_v0, valety_v0
-from valety_env.env import raw_env
+from valety_env.env import AECTable
 from valety_env.rules import make_rules
 from valety_env.single import SingleEnv, VectorSingleEnv, register_all
 
@@ -94,7 +94,7 @@ def test_the_registered_environments_can_be_named_in_json() -> None:
 
 def test_pettingzoo_makes_both_games() -> None:
     env = pettingzoo.make("aec", "valety/valety-v0")
-    assert isinstance(env, raw_env)
+    assert isinstance(env, AECTable)
     assert env.rules == valety_v0.env().rules
     env = pettingzoo.make("aec", "valety/polignac-v0", num_players=5)
     assert env.rules == polignac_v0.env(num_players=5).rules

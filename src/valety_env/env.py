@@ -17,129 +17,39 @@ from numpy import uint64
 from pettingzoo import AECEnv
 from pettingzoo.utils.env import AECIterable
 
-from valety_env._jit import int64, kernel
 from valety_env.cards import GENERAL, PASS, cards_of, parse_card
-from valety_env.engine import (
-    DEAL_OVER,
-    MATCH_OVER,
-    STATE,
-    begin_deal,
-    legal_actions,
-    next_deal,
-    play,
-    set_hands,
-    start_match,
-)
+from valety_env.engine import DEAL_OVER, MATCH_OVER, STATE
 from valety_env.episode import (
     DEAL_ENDED,
     EPISODE_ENDED,
     GOES_ON,
+    ILLEGAL_ACTION,
     ActionTypeError,
     IllegalActionError,
-    is_member,
+    give_hands,
+    legal_of_table,
     make_setup,
-    observe,
+    observe_table,
     parse_seed,
     scratch_words,
-    settle,
-    write_state,
+    start_table,
+    state_of_table,
+    step_table,
+    view_of_table,
 )
 from valety_env.notation import Replayed, make_record, read_record
 from valety_env.notation.records import calls_of
 from valety_env.render import Window, ansi, scene
 from valety_env.render.scenes import game_title
 from valety_env.rules import Rules
-from valety_env.view import VIEW, look
+from valety_env.view import VIEW
 
 RENDER_MODES = ("ansi", "human", "rgb_array")
 
-# What `step_table` returns for an action that is not legal.
-_ILLEGAL = -1
 # Records tell illegal actions up to this size as they were.
 _FAR = 10**18
 
 Observation = Any  # an array, a dict of named arrays, or either with the mask
-
-
-@kernel
-def step_table(
-    rules: np.ndarray,
-    states: np.ndarray,
-    finals: np.ndarray,
-    single_deal: bool,
-    by_points: bool,
-    action: int,
-    rewards: np.ndarray,
-) -> int:
-    """Play one action at the table `states[0]` and return what `settle` found.
-
-    After a deal the next is dealt. A finished deal is left in `finals[0]`. An illegal action
-    changes nothing and gives _ILLEGAL.
-    """
-    state = states[0]
-    if not is_member(legal_actions(rules[0], state), action):
-        return _ILLEGAL
-    play(rules[0], state, action)
-    ended = settle(rules[0], state, single_deal, by_points, rewards)
-    if ended == DEAL_ENDED:
-        finals[0] = states[0]
-        next_deal(rules[0], state)
-    return ended
-
-
-@kernel
-def observe_table(
-    codes: np.ndarray,
-    rules: np.ndarray,
-    states: np.ndarray,
-    seat: int,
-    views: np.ndarray,
-    words: np.ndarray,
-    row: np.ndarray,
-    mask: np.ndarray,
-) -> None:
-    """Write what `seat` observes of the table `states[0]`; `codes` are the seats' encoders."""
-    observe(int64(codes[seat]), rules[0], states[0], seat, views[0], words, row, mask)
-
-
-@kernel
-def start_table(rules: np.ndarray, states: np.ndarray, seed: np.uint64, episode: int) -> None:
-    """Start an episode at the table `states[0]`."""
-    start_match(rules[0], states[0], seed, episode)
-
-
-@kernel
-def state_of_table(
-    rules: np.ndarray, states: np.ndarray, views: np.ndarray, words: np.ndarray, row: np.ndarray
-) -> None:
-    """Write the whole table `states[0]` into `row`."""
-    write_state(rules[0], states[0], views[0], words, row)
-
-
-@kernel
-def view_of_table(rules: np.ndarray, states: np.ndarray, seat: int, views: np.ndarray) -> None:
-    """Write what `seat` knows of the table `states[0]`, with history, into `views[0]`."""
-    look(rules[0], states[0], seat, views[0], True)
-
-
-@kernel
-def legal_of_table(rules: np.ndarray, states: np.ndarray) -> np.uint64:
-    """Return the legal actions at the table `states[0]` as a set."""
-    return legal_actions(rules[0], states[0])
-
-
-@kernel
-def give_hands(
-    rules: np.ndarray,
-    states: np.ndarray,
-    dealer: int,
-    leader: int,
-    hands: np.ndarray,
-    turned: int,
-) -> None:
-    """Begin the deal at the table `states[0]` with known cards in place of its own."""
-    begin_deal(rules[0], states[0], dealer, leader)
-    set_hands(rules[0], states[0], hands, turned)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +69,7 @@ class Snapshot:
     illegal: tuple[int, int] | None
 
 
-class raw_env(AECEnv[str, Observation, int]):  # type: ignore[misc]
+class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
     """One table of Valety or Polignac; agents act one at a time.
 
     Observations are `{"observation": …, "action_mask": int8 (num_actions,)}`, the mask all zero
@@ -263,7 +173,7 @@ class raw_env(AECEnv[str, Observation, int]):  # type: ignore[misc]
         return self.setup.rules
 
     @property
-    def unwrapped(self) -> raw_env:
+    def unwrapped(self) -> AECTable:
         """This environment."""
         return self
 
@@ -365,7 +275,7 @@ class raw_env(AECEnv[str, Observation, int]):  # type: ignore[misc]
             number if 0 <= number < 64 else -1,
             self._step_rewards,
         )
-        if ended == _ILLEGAL:
+        if ended == ILLEGAL_ACTION:
             ended = self._punish(agent, number)
         else:
             self._cumulative_rewards[agent] = 0.0
@@ -663,7 +573,7 @@ def _action_number(name: str, rank_order: str) -> int:
     return int(name) if name.removeprefix("-").isdigit() else parse_card(name, rank_order)
 
 
-def replay(record: Mapping[str, Any], **options: Any) -> raw_env:
+def replay(record: Mapping[str, Any], **options: Any) -> AECTable:
     """Return an environment at the end of a record, by playing all of it from the hands it names.
 
     Args:
@@ -682,7 +592,7 @@ def replay(record: Mapping[str, Any], **options: Any) -> raw_env:
         if name in options:
             raise ValueError(f"{name}={options[name]!r}: the rules are those of the record")
     options.setdefault("episode", "deal" if replayed.single_deal else "match")
-    env = raw_env(replayed.rules, **options)
+    env = AECTable(replayed.rules, **options)
     single_deal = env.setup.single_deal
     fits = len(replayed.states) == 1 if single_deal else not replayed.single_deal
     if fits:

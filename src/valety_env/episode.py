@@ -18,12 +18,19 @@ import numpy as np
 from numpy import uint64
 
 from valety_env._jit import int64, kernel
+from valety_env.agents import Agent, agent_name
 from valety_env.cards import EMPTY, NUM_CARDS, ONE, card_name, set_names
 from valety_env.engine import (
     DEAL_OVER,
     MATCH_OVER,
+    begin_deal,
     deal_points,
     deal_winner,
+    legal_actions,
+    next_deal,
+    play,
+    set_hands,
+    start_match,
     undealt_cards,
 )
 from valety_env.observations import (
@@ -52,6 +59,8 @@ DTYPES = ("uint8", "int8", "int32", "int64", "float32", "float64")
 
 # What `settle` found.
 GOES_ON, DEAL_ENDED, EPISODE_ENDED = range(3)
+# What `step_table` returns for an action that is not legal.
+ILLEGAL_ACTION = -1
 
 
 class IllegalActionError(ValueError):
@@ -399,6 +408,102 @@ def decision_key(agent_seed: np.uint64, state: np.record) -> np.uint64:
     return mix(mix(key, uint64(state.deal)), uint64(step))
 
 
+def ask(agent: Agent, views: np.ndarray, legal: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Return the actions that an agent chooses at N tables, int64 (N,), legal or not.
+
+    Raises:
+        ActionTypeError: if it does not give one whole number a table.
+    """
+    actions = np.asarray(agent.act(views, legal, keys))
+    if actions.shape != legal.shape or actions.dtype.kind not in "iu":
+        raise ActionTypeError(
+            f"{agent_name(agent)} chose actions of dtype {actions.dtype} and shape "
+            f"{actions.shape}: they must be integers of shape {legal.shape}, one a table"
+        )
+    return np.ascontiguousarray(actions, np.int64)
+
+
 def scratch_words() -> np.ndarray:
     """Return the scratch that `observe` and `write_state` need."""
     return np.zeros(WORDS, np.uint64)
+
+
+@kernel
+def step_table(
+    rules: np.ndarray,
+    states: np.ndarray,
+    finals: np.ndarray,
+    single_deal: bool,
+    by_points: bool,
+    action: int,
+    rewards: np.ndarray,
+) -> int:
+    """Play one action at the table `states[0]` and return what `settle` found.
+
+    After a deal the next is dealt. A finished deal is left in `finals[0]`. An illegal action
+    changes nothing and gives ILLEGAL_ACTION.
+    """
+    state = states[0]
+    if not is_member(legal_actions(rules[0], state), action):
+        return ILLEGAL_ACTION
+    play(rules[0], state, action)
+    ended = settle(rules[0], state, single_deal, by_points, rewards)
+    if ended == DEAL_ENDED:
+        finals[0] = states[0]
+        next_deal(rules[0], state)
+    return ended
+
+
+@kernel
+def observe_table(
+    codes: np.ndarray,
+    rules: np.ndarray,
+    states: np.ndarray,
+    seat: int,
+    views: np.ndarray,
+    words: np.ndarray,
+    row: np.ndarray,
+    mask: np.ndarray,
+) -> None:
+    """Write what `seat` observes of the table `states[0]`; `codes` are the seats' encoders."""
+    observe(int64(codes[seat]), rules[0], states[0], seat, views[0], words, row, mask)
+
+
+@kernel
+def start_table(rules: np.ndarray, states: np.ndarray, seed: np.uint64, episode: int) -> None:
+    """Start an episode at the table `states[0]`."""
+    start_match(rules[0], states[0], seed, episode)
+
+
+@kernel
+def state_of_table(
+    rules: np.ndarray, states: np.ndarray, views: np.ndarray, words: np.ndarray, row: np.ndarray
+) -> None:
+    """Write the whole table `states[0]` into `row`."""
+    write_state(rules[0], states[0], views[0], words, row)
+
+
+@kernel
+def view_of_table(rules: np.ndarray, states: np.ndarray, seat: int, views: np.ndarray) -> None:
+    """Write what `seat` knows of the table `states[0]`, with history, into `views[0]`."""
+    look(rules[0], states[0], seat, views[0], True)
+
+
+@kernel
+def legal_of_table(rules: np.ndarray, states: np.ndarray) -> np.uint64:
+    """Return the legal actions at the table `states[0]` as a set."""
+    return legal_actions(rules[0], states[0])
+
+
+@kernel
+def give_hands(
+    rules: np.ndarray,
+    states: np.ndarray,
+    dealer: int,
+    leader: int,
+    hands: np.ndarray,
+    turned: int,
+) -> None:
+    """Begin the deal at the table `states[0]` with known cards in place of its own."""
+    begin_deal(rules[0], states[0], dealer, leader)
+    set_hands(rules[0], states[0], hands, turned)

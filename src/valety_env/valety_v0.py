@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from valety_env.env import raw_env as AECTable
+from valety_env.env import AECTable
 from valety_env.rules import Rules, make_rules
 
 __all__ = ["env", "raw_env"]
@@ -23,7 +23,7 @@ def env(
     illegal: str = "terminate",
     **rule_options: Any,
 ) -> AECTable:
-    """Return a Valety environment; the options are those of `valety_env.env.raw_env`.
+    """Return a Valety environment; the options are those of `valety_env.env.AECTable`.
 
     Args:
         game: `"valety"`, `"knaves"` or one of the ladder, `"valety-L1"` … `"valety-L8"`; or

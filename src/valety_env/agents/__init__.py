@@ -19,7 +19,14 @@ from valety_env.agents.heuristic import HeuristicAgent
 from valety_env.agents.random import RandomAgent
 from valety_env.rules import Rules, make_rules
 
-__all__ = ["Agent", "AgentName", "agent_names", "make_agent", "parse_agent_name"]
+__all__ = [
+    "Agent",
+    "AgentName",
+    "agent_name",
+    "agent_names",
+    "make_agent",
+    "parse_agent_name",
+]
 
 
 @runtime_checkable
@@ -45,6 +52,11 @@ class Agent(Protocol):
             int64 (N,), a legal action each.
         """
         ...
+
+
+def agent_name(agent: Agent) -> str:
+    """Return the string that makes an agent again, or for a stranger its class."""
+    return str(getattr(agent, "name", type(agent).__name__))
 
 
 class AgentName(NamedTuple):

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy import uint64
 
-from valety_env.agents import Agent, make_agent
+from valety_env.agents import Agent, agent_name, make_agent
 from valety_env.arena.intervals import Interval, mean_interval, rate_interval
-from valety_env.arena.tables import name_of_agent, play_tables
+from valety_env.arena.tables import play_tables
 from valety_env.episode import Setup, make_setup, parse_seed
 from valety_env.rng import mix
 from valety_env.rules import PRESETS, Rules, make_rules, parse_game
@@ -189,7 +189,7 @@ class Plan:
         """Play all pairs; arguments and errors as in `evaluate`."""
         results = []
         for opponent in self.opponents:
-            against = name_of_agent(opponent[0])
+            against = agent_name(opponent[0])
             points = self._pairs(
                 self.deals,
                 (self.agent[0], opponent[0]),
@@ -208,7 +208,7 @@ class Plan:
             )[1]
             results.append(
                 Result(
-                    agent=name_of_agent(self.agent[0]),
+                    agent=agent_name(self.agent[0]),
                     opponent=against,
                     game=self.game,
                     pairs=len(points),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from valety_env._jit import int64, kernel
-from valety_env.agents import Agent
+from valety_env.agents import Agent, agent_name
 from valety_env.engine import (
     CALLS,
     MATCH_OVER,
@@ -22,9 +22,9 @@ from valety_env.episode import (
     DEAL_ENDED,
     EPISODE_ENDED,
     GOES_ON,
-    ActionTypeError,
     IllegalActionError,
     Setup,
+    ask,
     decision_key,
     is_member,
     settle,
@@ -215,7 +215,7 @@ def play_tables(
             if n == 0:
                 continue
             moved += n
-            actions = _actions(agent, views[:n], legal[:n], keys[:n])
+            actions = ask(agent, views[:n], legal[:n], keys[:n])
             row = find_illegal(legal[:n], actions)
             if row >= 0:
                 raise IllegalActionError(
@@ -223,7 +223,7 @@ def play_tables(
                         int(views[row]["seat"]),
                         int(actions[row]),
                         int(legal[row]),
-                        f"{name_of_agent(agent)} at the table with seed {seeds[tables[row]]}: ",
+                        f"{agent_name(agent)} at the table with seed {seeds[tables[row]]}: ",
                     )
                 )
             cards += advance(
@@ -243,19 +243,3 @@ def play_tables(
                 progress(cards / (size * seats * hand_size))
             else:
                 progress(float(np.mean(states["phase"] == MATCH_OVER)))
-
-
-def name_of_agent(agent: Agent) -> str:
-    """Return the string that makes an agent again, or for a stranger its class."""
-    return str(getattr(agent, "name", type(agent).__name__))
-
-
-def _actions(agent: Agent, views: np.ndarray, legal: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Ask an agent for its actions; int64 (n,)."""
-    actions = np.asarray(agent.act(views, legal, keys))
-    if actions.shape != legal.shape or actions.dtype.kind not in "iu":
-        raise ActionTypeError(
-            f"{name_of_agent(agent)} chose actions of dtype {actions.dtype} and shape "
-            f"{actions.shape}: they must be integers of shape {legal.shape}, one a table"
-        )
-    return np.ascontiguousarray(actions, np.int64)

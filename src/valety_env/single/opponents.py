@@ -8,9 +8,10 @@ import numpy as np
 from numpy import uint64
 
 from valety_env._jit import int64, kernel
-from valety_env.agents import Agent, agent_names, make_agent
+from valety_env.agents import Agent, agent_name, agent_names, make_agent
 from valety_env.engine import legal_actions
-from valety_env.episode import ActionTypeError, IllegalActionError, Setup, decision_key
+from valety_env.episode import IllegalActionError, Setup, decision_key
+from valety_env.episode import ask as ask_agent
 from valety_env.rng import mix
 from valety_env.rules import Rules
 from valety_env.view import look
@@ -135,21 +136,9 @@ class Line:
         Raises:
             ActionTypeError: if it is not an integer for each question.
         """
-        player = self.agents[agent]
-        actions = np.asarray(player.act(views, legal, keys))
-        if actions.shape != legal.shape or actions.dtype.kind not in "iu":
-            raise ActionTypeError(
-                f"opponent {agent_name(player)} answered {len(legal)} questions with an array of "
-                f"{actions.dtype} and shape {actions.shape}: it must be an integer for each"
-            )
-        return np.ascontiguousarray(actions, np.int64)
+        return ask_agent(self.agents[agent], views, legal, keys)
 
     def refuse(self, setup: Setup, agent: int, seat: int, action: int, legal: int) -> None:
         """Raise the error for an agent's illegal action."""
         where = f"opponent {agent_name(self.agents[agent])}: "
         raise IllegalActionError(setup.illegal_action(seat, action, legal, where))
-
-
-def agent_name(agent: Agent) -> str:
-    """Return what messages call an agent."""
-    return str(getattr(agent, "name", type(agent).__name__))

@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from valety_env.env import RENDER_MODES, raw_env
+from valety_env.env import RENDER_MODES, AECTable
 from valety_env.episode import Setup, parse_seed
 from valety_env.rules import Rules
 from valety_env.single.learner import ALTERNATE, check_encoding, check_seat, tally
@@ -42,7 +42,7 @@ class SingleEnv(gymnasium.Env[Any, Any]):
         seat: the learner's, or `"alternate"`: in episode e of a seed he has seat e mod players.
         render_mode: None, `"ansi"`, `"rgb_array"` or `"human"`; all hands are seen.
         episode: `"match"`, the whole game, or `"deal"`, one deal.
-        reward: `"win"` at the end, or `"points"` at each deal's end, as in `env.raw_env`.
+        reward: `"win"` at the end, or `"points"` at each deal's end, as in `env.AECTable`.
         observation: the name of an encoder (`observations.ENCODERS`).
         dtype: of observations; float32 by default.
         mask: `"info"`: observations are plain arrays; `"observation"`: they are dicts of
@@ -76,7 +76,7 @@ class SingleEnv(gymnasium.Env[Any, Any]):
         illegal: str = "terminate",
         **rule_options: Any,
     ) -> None:
-        self.table = raw_env(
+        self.table = AECTable(
             game,
             render_mode=render_mode,
             episode=episode,
