@@ -173,6 +173,11 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
         return self.setup.rules
 
     @property
+    def states(self) -> np.ndarray:
+        """The table itself, STATE (1,), not a copy: for search and tests."""
+        return self._states
+
+    @property
     def unwrapped(self) -> AECTable:
         """This environment."""
         return self

@@ -180,8 +180,8 @@ class SingleEnv(gymnasium.Env[Any, Any]):
         learner = self._name
         reward = 0.0
         while table.agent_selection != learner and not table.terminations[learner]:
-            ask_table(table._rules, table._states, self._views, self._legal, self._keys)
-            seat = table._seats[table.agent_selection]
+            ask_table(self.setup.played.packed, table.states, self._views, self._legal, self._keys)
+            seat = int(table.states[0].turn)
             place = (seat - self._learner) % len(table.possible_agents)
             agent = int(self._line.agent_at[place])
             action = int(self._line.act(agent, self._views, self._legal, self._keys)[0])
@@ -199,7 +199,7 @@ class SingleEnv(gymnasium.Env[Any, Any]):
         totals = np.empty((1, self.setup.rules.num_players), np.int64)
         numbers = np.empty((2, 1))
         seats = np.array([self._learner])
-        tally(self.table._rules, self.table._states, seats, totals, numbers[0], numbers[1])
+        tally(self.setup.played.packed, self.table.states, seats, totals, numbers[0], numbers[1])
         points, win = numbers[:, 0].tolist()
         return {
             "action_mask": self.table.infos[self._name]["action_mask"],
