@@ -141,6 +141,16 @@ def test_saving_leaves_no_other_file_and_keeps_the_old_one_when_it_fails(
     assert [path.name for path in saved.parent.iterdir()] == [saved.name]
 
 
+def test_weights_that_are_no_numbers_are_not_saved(saved: Path, valety: Rules) -> None:
+    before = saved.read_bytes()
+    network = make_network(valety)
+    with torch.no_grad():
+        network.head.bias[3] = torch.inf
+    with pytest.raises(ValueError, match="not all finite"):
+        save_checkpoint(saved, network, metadata(valety))
+    assert saved.read_bytes() == before
+
+
 def test_metadata_must_be_complete(tmp_path: Path, valety: Rules) -> None:
     with pytest.raises(ValueError, match="lack rules, episode"):
         save_checkpoint(

@@ -121,7 +121,7 @@ def save_checkpoint(path: str | Path, network: ActorCritic, metadata: Mapping[st
             required, others such as `step` and `seed` are kept.
 
     Raises:
-        ValueError: if a required entry is missing.
+        ValueError: if a required entry is missing, or a weight is not a finite number.
     """
     told = {
         "format": FORMAT_VERSION,
@@ -136,6 +136,8 @@ def save_checkpoint(path: str | Path, network: ActorCritic, metadata: Mapping[st
         for name, tensor in network.state_dict().items()
     }
     path = Path(path)
+    if not all(bool(tensor.isfinite().all()) for tensor in weights.values()):
+        raise ValueError(f"{path} is not written: the network's weights are not all finite")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         save_file(weights, temporary, {_HEADER: json.dumps(told)})
@@ -211,7 +213,7 @@ def read_checkpoint(path: str | Path) -> tuple[ActorCritic, dict[str, Any]]:
     found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
     if found != expected:
         raise ValueError(f"{file}: its weights have shapes {found}, its network needs {expected}")
-    if not all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
+    if not all(bool(tensor.isfinite().all()) for tensor in weights.values()):
         raise ValueError(f"{file}: its weights are not all finite numbers")
     network.load_state_dict(weights)
     return network, metadata

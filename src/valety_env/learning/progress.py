@@ -9,7 +9,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-from rich.table import Table
 
 from valety_env.arena import Evaluation
 
@@ -60,13 +59,10 @@ class RunProgress:
     """One line that shows how far a run is: a bar on a terminal, else a line now and then.
 
     Used as a context.
-
-    Args:
-        console: where it is shown.
     """
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self) -> None:
+        console = Console()
         self._bar: Progress | None = None
         if console.is_terminal:
             self._bar = Progress(
@@ -115,20 +111,4 @@ class RunProgress:
             self._bar.update(self._task, completed=min(fraction, 1.0), description=line)
         elif now - self._last_line >= LOG_SECONDS:
             self._last_line = now
-            self._console.print(f"{fraction:4.0%} {line}", soft_wrap=True)
-
-
-def results_table(evaluation: Evaluation) -> Table:
-    """Return an evaluation as a table with 95% intervals."""
-    table = Table("against", "deals", "points a deal", "matches", "matches won")
-    for result in evaluation.results:
-        points = f"{result.points_per_deal:+.3f}"
-        if result.ci95 is not None:
-            points += f" [{result.ci95[0]:+.3f}, {result.ci95[1]:+.3f}]"
-        won = ""
-        if result.match_win_rate is not None:
-            won = f"{result.match_win_rate:.1%}"
-            if result.match_ci95 is not None:
-                won += f" [{result.match_ci95[0]:.1%}, {result.match_ci95[1]:.1%}]"
-        table.add_row(result.opponent, str(result.pairs), points, str(result.match_pairs), won)
-    return table
+            print(f"{fraction:4.0%} {line}", flush=True)

@@ -63,11 +63,12 @@ def seat_advantages(
 
     Args:
         decided: bool (steps, tables), whether a row holds a decision; its rewards count anyway.
+            A play without a choice is none.
         seats: int8 (steps, tables), who decided.
         values: float32 (steps, tables), of what the deciding seat saw.
         rewards: float32 (steps, tables, players), given after the step.
         terminated: bool (steps, tables), whether the step ended an episode.
-        next_seats: int8 (tables,), who is to move after the last step.
+        next_seats: int8 (tables,), who is to move after the last step; −1: nobody with a choice.
         next_values: float32 (tables,), of what that seat sees.
         gamma: γ.
         gae_lambda: λ.
@@ -170,6 +171,23 @@ def walk_back(
 
 
 @kernel
+def find_choices(mask: np.ndarray, choices: np.ndarray) -> None:
+    """Write whether there is a choice: more than one legal action.
+
+    Args:
+        mask: int8 (steps, tables, actions).
+        choices: bool (steps, tables), overwritten.
+    """
+    steps, tables, actions = mask.shape
+    for step in range(steps):
+        for table in range(tables):
+            legal = 0
+            for action in range(actions):
+                legal += mask[step, table, action]
+            choices[step, table] = legal > 1
+
+
+@kernel
 def tally_episodes(
     seats: np.ndarray,
     rewards: np.ndarray,
@@ -255,7 +273,8 @@ class Rollout:
         value: float32 (rows, tables), of what the seat saw.
         rewards: float32 (rows, tables, players), of the row's step.
         terminated: bool (rows, tables), whether the row's step ended an episode.
-        decided: bool (rows − 1, tables), whether the row holds a decision.
+        decided: bool (rows − 1, tables), whether the row holds a decision; known of the steps when
+            `advantages` has been called.
     """
 
     def __init__(self, env: SelfPlayEnv, num_steps: int, reward_scale: float = 1.0) -> None:
@@ -275,7 +294,6 @@ class Rollout:
         self.terminated = np.zeros((rows, tables), np.bool_)
         self.decided = np.zeros((rows - 1, tables), np.bool_)
         self.seat[:players] = np.arange(players)[:, None]
-        self.decided[players:] = True
         truncated = np.zeros(tables, np.bool_)
         self._batches = [
             Batch(
@@ -322,7 +340,9 @@ class Rollout:
     def advantages(self, next_values: np.ndarray, gamma: float, gae_lambda: float) -> Advantages:
         """Return the advantages of all rows but the one after the last; see `seat_advantages`.
 
-        Rewards are scaled here, so that it must be called once a rollout, after `episodes`.
+        Where only one action is legal there is nothing to learn: such a play is no decision, but
+        part of what follows from the seat's decision before. Rewards are scaled here, so that it
+        must be called once a rollout, after `episodes`.
 
         Args:
             next_values: float32 (tables,), of what the seats see that are to move after the last
@@ -331,13 +351,16 @@ class Rollout:
             gae_lambda: as there.
         """
         self.rewards[self.first : -1] *= np.float32(self.reward_scale)
+        choices = np.empty(self.seat[self.first :].shape, np.bool_)
+        find_choices(self.mask[self.first :], choices)
+        self.decided[self.first :] = choices[:-1]
         return seat_advantages(
             self.decided,
             self.seat[:-1],
             self.value[:-1],
             self.rewards[:-1],
             self.terminated[:-1],
-            self.seat[-1],
+            np.where(choices[-1], self.seat[-1], np.int8(-1)),
             next_values,
             gamma,
             gae_lambda,

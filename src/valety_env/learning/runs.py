@@ -92,13 +92,21 @@ def make_run_folder(runs: str | Path, game: str, exp_name: str, seed: int) -> Pa
     Args:
         runs: where runs lie.
         game: as given to `--game`; its options become part of the name.
-        exp_name: the experiment.
+        exp_name: the experiment's name.
         seed: the run's seed.
 
+    Returns:
+        the folder.
+
     Raises:
-        FileExistsError: if another run began in the same second with the same names.
+        ValueError: if another run of the same names began in the same second.
     """
-    plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in game)
-    folder = Path(runs) / f"{plain}__{exp_name}__{seed}__{int(time.time())}"
-    folder.mkdir(parents=True, exist_ok=False)
+    plain = [
+        "".join(c if c.isalnum() or c in "-_." else "_" for c in name) for name in (game, exp_name)
+    ]
+    folder = Path(runs) / f"{plain[0]}__{plain[1]}__{seed}__{int(time.time())}"
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise ValueError(f"{folder} belongs to another run; try again in a second") from None
     return folder
