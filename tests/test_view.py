@@ -401,27 +401,27 @@ def constrained(table: Table, seat: int) -> int:
 
 # A small game of each kind, and how many seats with shown voids the position must have.
 SMALL = {
-    "two, most cards undealt": (make_rules("valety-L8"), 0),
-    "two, a void, cards undealt": (make_rules("valety-L8"), 1),
-    "three, a void, cards undealt": (
+    "two-most-cards-undealt": (make_rules("valety-L8"), 0),
+    "two-a-void-cards-undealt": (make_rules("valety-L8"), 1),
+    "three-a-void-cards-undealt": (
         make_rules("knaves", pack=GAMES["valety-L7"].pack, hand_size=4, trump="turned"),
         1,
     ),
-    "three, two voids, cards undealt": (
+    "three-two-voids-cards-undealt": (
         make_rules("knaves", pack=GAMES["valety-L7"].pack, hand_size=4, trump="none"),
         2,
     ),
-    "four, one void, all dealt": (make_rules("polignac", pack=GAMES["valety-L7"].pack), 1),
-    "four, two voids, all dealt": (make_rules("polignac", pack=GAMES["valety-L7"].pack), 2),
-    "five, three voids, all dealt": (
+    "four-one-void-all-dealt": (make_rules("polignac", pack=GAMES["valety-L7"].pack), 1),
+    "four-two-voids-all-dealt": (make_rules("polignac", pack=GAMES["valety-L7"].pack), 2),
+    "five-three-voids-all-dealt": (
         make_rules("polignac", num_players=5, pack=GAMES["polignac-4"].pack[-20:]),
         3,
     ),
-    "four, a card shown, no void": (
+    "four-a-card-shown-no-void": (
         make_rules("polignac", pack=GAMES["valety-L4"].pack, trump="last_card"),
         0,
     ),
-    "four, a card shown, two voids": (
+    "four-a-card-shown-two-voids": (
         make_rules("polignac", pack=GAMES["valety-L7"].pack, trump="last_card"),
         2,
     ),
