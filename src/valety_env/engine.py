@@ -376,6 +376,25 @@ def deal_winner(rules: np.record, state: np.record) -> int:
 
 
 @kernel
+def deal_winners(rules: np.record, state: np.record) -> int:
+    """Return who has won a deal that is an episode, bit = seat.
+
+    By V6 one seat; with charges alone all that are charged least.
+    """
+    if rules.scoring == SCORING_TRICKS:
+        return 1 << deal_winner(rules, state)
+    fewest = 1 << 30
+    winners = 0
+    for seat in range(int64(rules.num_players)):
+        charged = deal_points(rules, state, seat)
+        if charged < fewest:
+            fewest, winners = charged, 1 << seat
+        elif charged == fewest:
+            winners |= 1 << seat
+    return winners
+
+
+@kernel
 def end_deal(rules: np.record, state: np.record) -> None:
     """Add the deal points to the totals and see whether the match is over (V12, V13, P13, P14)."""
     players = int64(rules.num_players)

@@ -25,7 +25,7 @@ from valety_env.engine import (
     MATCH_OVER,
     begin_deal,
     deal_points,
-    deal_winner,
+    deal_winners,
     legal_actions,
     next_deal,
     play,
@@ -267,25 +267,6 @@ def state_layout(rules: Rules) -> Layout:
         fields.append(field)
         offset += field.size
     return Layout("state_v0", (offset,), 1, tuple(fields))
-
-
-@kernel
-def deal_winners(rules: np.record, state: np.record) -> int:
-    """Return who has won a deal that is an episode, bit = seat.
-
-    By V6 one seat; with charges alone all that are charged least.
-    """
-    if rules.scoring == SCORING_TRICKS:
-        return 1 << deal_winner(rules, state)
-    fewest = 1 << 30
-    winners = 0
-    for seat in range(int64(rules.num_players)):
-        charged = deal_points(rules, state, seat)
-        if charged < fewest:
-            fewest, winners = charged, 1 << seat
-        elif charged == fewest:
-            winners |= 1 << seat
-    return winners
 
 
 @kernel

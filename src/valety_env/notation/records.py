@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from valety_env import engine
 from valety_env.cards import GENERAL, NO_CARD, NUM_CARDS, PASS, card_set, cards_of, set_names
 from valety_env.engine import (
     CALLS,
@@ -23,7 +24,6 @@ from valety_env.engine import (
     STATE,
     begin_deal,
     deal_points,
-    deal_winner,
     first_leader,
     legal_actions,
     next_deal,
@@ -90,11 +90,7 @@ def deal_winners(rules: Rules, state: Any) -> list[int]:
         rules: the rules.
         state: one `STATE` record, or an array of one.
     """
-    table = one(state)
-    if not rules.lowest_wins:
-        return [int(deal_winner(rules.record, table))]
-    charges = _points(rules, table)
-    return [seat for seat, charged in enumerate(charges) if charged == min(charges)]
+    return cards_of(int(engine.deal_winners(rules.record, one(state))))
 
 
 def make_record(
