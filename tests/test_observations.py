@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import random
 import subprocess
 import sys
@@ -149,7 +150,7 @@ def test_the_documentation_of_the_observations_is_what_the_layouts_print() -> No
         check=True,
         capture_output=True,
         encoding="utf-8",
-        env={"PYTHONIOENCODING": "utf-8", "PYTHONPATH": ":".join(sys.path)},
+        env=os.environ | {"PYTHONIOENCODING": "utf-8", "PYTHONPATH": os.pathsep.join(sys.path)},
     ).stdout
     assert (ROOT / "docs" / "observations.md").read_text("utf-8") == printed
 
