@@ -511,7 +511,8 @@ def parse_game(text: str) -> tuple[str, Rules]:
     """
     game, *parts = (part.strip() for part in text.split(","))
     if game not in PRESETS:
-        raise ValueError(f"{text!r}: {game!r} is not a game; the games are: {', '.join(PRESETS)}")
+        where = "" if game == text else f"{text!r}: "
+        raise ValueError(f"{where}{game!r} is not a game; the games are: {', '.join(PRESETS)}")
     known = [f.name for f in fields(Rules)]
     given: dict[str, Any] = {}
     for part in parts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.metadata
 import platform
 import sys
@@ -17,8 +16,9 @@ from valety_env.agents import Agent, agent_name, make_agent
 from valety_env.arena.intervals import Interval, mean_interval, rate_interval
 from valety_env.arena.tables import play_tables
 from valety_env.episode import Setup, make_setup, parse_seed
+from valety_env.notation import game_to_text, name_game, with_options
 from valety_env.rng import mix
-from valety_env.rules import PRESETS, Rules, make_rules, parse_game
+from valety_env.rules import Rules, make_rules, parse_game
 from valety_env.vector import mix_all
 
 # Table i of the deals has the seed `mix(seed, _DEALS + i)`, and likewise the matches; agents have
@@ -122,41 +122,6 @@ def versions() -> dict[str, str]:
     if torch is not None:
         found["torch"] = str(torch.__version__)
     return found
-
-
-def game_text(rules: Rules) -> str:
-    """Return a line from which `rules.parse_game` makes these rules again, a short one."""
-    fields = rules.to_dict()
-    texts = []
-    for game in PRESETS:
-        for given in ({}, {"num_players": rules.num_players}):
-            # Other options may change what a game takes for its pack and its hands.
-            for sure in ((), ("hand_size",), ("num_players", "pack", "hand_size")):
-                told = {name: fields[name] for name in (*given, *sure)}
-                with contextlib.suppress(ValueError):
-                    standard = make_rules(game, **given).to_dict()
-                    told |= {n: value for n, value in fields.items() if value != standard[n]}
-                    text = _with_options(game, told)
-                    if parse_game(text)[1] == rules:
-                        texts.append((len(told), len(text), text))
-                        break
-    return min(texts)[2]
-
-
-def _with_options(game: str, options: dict[str, Any]) -> str:
-    """Return a game's text with rule options added."""
-    parts = [game]
-    for name, value in options.items():
-        if isinstance(value, str):
-            text = value.replace(" ", "+") if name == "pack" else value
-        elif isinstance(value, (list, tuple)):
-            text = "+".join(map(str, value))
-        elif value is None or isinstance(value, (bool, np.bool_)):
-            text = str(value).lower()
-        else:
-            text = str(value)
-        parts.append(f"{name}={text}")
-    return ",".join(parts)
 
 
 @dataclass(frozen=True)
@@ -306,10 +271,10 @@ def plan_evaluation(
     number = parse_seed(seed)
     if isinstance(game, Rules):
         rules = make_rules(game, **rule_options)
-        text = game_text(rules)
+        text = game_to_text(name_game(rules), rules)
     else:
         given = {name: value for name, value in rule_options.items() if value is not None}
-        text = _with_options(game, given)
+        text = with_options(game, given)
         rules = parse_game(text)[1]
     single = make_setup(rules, episode="deal")
     whole_match = make_setup(rules, episode="match")

@@ -13,7 +13,13 @@ from valety_env.notation.records import (
     read_record,
 )
 from valety_env.notation.texts import record_from_text, record_to_text
-from valety_env.notation.words import NotationError, game_from_text, game_to_text
+from valety_env.notation.words import (
+    NotationError,
+    game_from_text,
+    game_to_text,
+    name_game,
+    with_options,
+)
 
 __all__ = [
     "NotationError",
@@ -24,9 +30,11 @@ __all__ = [
     "game_from_text",
     "game_to_text",
     "make_record",
+    "name_game",
     "position_from_text",
     "position_to_text",
     "read_record",
     "record_from_text",
     "record_to_text",
+    "with_options",
 ]

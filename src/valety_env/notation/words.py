@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
-from valety_env.cards import RANKS, SUIT_SYMBOLS, SUITS, card_name
+import numpy as np
+
+from valety_env.cards import RANKS, SUIT_SYMBOLS, SUITS
 from valety_env.notation._check import Check, show
-from valety_env.rules import PRESETS, Rules, make_rules
+from valety_env.rules import ENDS, PRESETS, Rules, make_rules, parse_game
 
 _CARD = re.compile(rf"[\s,+]*(10|[{RANKS}])([{SUITS}{SUIT_SYMBOLS}])\ufe0f?")
 _NUMBER = re.compile(r"-?[0-9]{1,20}")
-_YES_OR_NO = {"true": True, "false": False}
-_OPTIONS = {field.name: field.type for field in fields(Rules)}
-_ENDS = ("target", "num_deals", "loss_limit")
 
 
 class NotationError(ValueError):
@@ -63,23 +61,28 @@ def read_number(text: str, low: int, high: int, what: str, check: Check) -> int:
 
 def game_to_text(game: str, rules: Rules) -> str:
     """Return a game and the options in which its rules differ: `valety,target=30,tie=draw`."""
-    parts = [f"{name}={_value_to_text(value)}" for name, value in options_of(game, rules).items()]
-    return ",".join([game, *parts])
+    return with_options(game, options_of(game, rules))
+
+
+def with_options(game: str, options: Mapping[str, Any]) -> str:
+    """Return the text of a game with rule options added."""
+    return ",".join([game, *(f"{name}={_value_to_text(v)}" for name, v in options.items())])
 
 
 def game_from_text(text: str) -> tuple[str, Rules]:
     """Return the game and the rules that a text such as `polignac,num_players=5` tells.
 
+    As `rules.parse_game`, with the error that readers of notation expect.
+
     Raises:
         NotationError: for an unknown game or option, or an impossible value.
     """
-    game, _, rest = read_text(text).partition(",")
-    check = Check("", NotationError)
-    options = read_options(rest, check)
     try:
-        return game, _make(game, options)
+        return parse_game(read_text(text))
+    except NotationError:
+        raise
     except ValueError as error:
-        check.fail(str(error))
+        raise NotationError(str(error)) from None
 
 
 def name_game(rules: Rules) -> str:
@@ -98,8 +101,8 @@ def options_of(game: str, rules: Rules) -> dict[str, Any]:
         except ValueError:
             continue
         options = first | {name: value for name, value in told.items() if usual[name] != value}
-        if any(options.get(end) is not None for end in _ENDS):
-            options = {n: v for n, v in options.items() if n not in _ENDS or v is not None}
+        if any(options.get(end) is not None for end in ENDS):
+            options = {n: v for n, v in options.items() if n not in ENDS or v is not None}
         if usual["num_players"] == rules.num_players == PRESETS[game].get("num_players", 2):
             options.pop("num_players", None)
         if len(options) < len(best) and _makes(game, options, rules):
@@ -120,42 +123,10 @@ def _make(game: str, options: Mapping[str, Any]) -> Rules:
     return rules.replace(**{name: None for name, value in options.items() if value is None})
 
 
-def read_options(text: str, check: Check) -> dict[str, Any]:
-    """Return the rule options in a text such as `target=30,tie=draw`."""
-    options: dict[str, Any] = {}
-    for part in filter(None, text.split(",")):
-        name, equals, value = part.partition("=")
-        if name not in _OPTIONS:
-            check.fail(f"{show(name)} is not a rule option; they are: {', '.join(_OPTIONS)}")
-        if not equals:
-            check.fail(f"{name} has no value: {name}=VALUE")
-        if name in options:
-            check.fail(f"{name} is told twice")
-        options[name] = _value_from_text(name, value, check)
-    return options
-
-
 def _value_to_text(value: Any) -> str:
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return "+".join(map(str, value))
-    if isinstance(value, bool):
+    if value is None or isinstance(value, (bool, np.bool_)):
         return str(value).lower()
-    return "none" if value is None else str(value)
-
-
-def _value_from_text(name: str, text: str, check: Check) -> Any:
-    """Return the value of an option, of the type that the field of `Rules` has."""
-    kind = str(_OPTIONS[name])
-    if name == "pack":
-        return tuple(card_name(card) for card in read_cards(text, check.within("pack")))
-    if kind == "bool":
-        if text.lower() not in _YES_OR_NO:
-            check.fail(f"{name} is {show(text)}, it must be true or false")
-        return _YES_OR_NO[text.lower()]
-    if kind == "str":
-        return text
-    if kind.endswith("None") and text.lower() == "none":
-        return None
-    if name == "jack_penalties":
-        return tuple(read_number(part, 0, 20, name, check) for part in text.split("+"))
-    return read_number(text, 0, 1000, name, check)
+    # A pack can be given as one string of names.
+    return "+".join(str(value).split())
