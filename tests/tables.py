@@ -311,6 +311,11 @@ def random_rules(rng: random.Random) -> Rules:
         options["general_leads"] = rng.random() < 0.5
         options["general_charge"] = rng.choice([0, 1, 5, 8])
         options[rng.choice(["num_deals", "loss_limit"])] = rng.choice([1, 2, 5])
+        costs = zip(SUITS, options["jack_penalties"], strict=True)
+        jacks_cost = any(cost and "J" + suit in pack for suit, cost in costs)
+        if not jacks_cost and not (options["general"] and options["general_charge"]):
+            # Nobody is ever charged, so without this the match might have no end.
+            options["max_deals"] = options["max_deals"] or 3
     elif rng.random() < 0.6:
         options["target"] = rng.choice([1, 2, 6])
         options["count"] = rng.choice(["deal", "trick"])

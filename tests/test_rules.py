@@ -273,6 +273,16 @@ REFUSED: list[tuple[str, dict[str, Any], list[str]]] = [
     ("polignac", {"count": "trick"}, ["count", "trick", "target"]),
     ("polignac", {"num_players": 2}, ["num_players=2", "3, 4, 5, 6, 7", "pack"]),
     ("polignac-classic", {"num_players": 8}, ["num_players=8", "3, 4, 5, 6, 7", "pack"]),
+    (
+        "polignac",
+        {"jack_penalties": (0, 0, 0, 0), "general": False, "loss_limit": 5},
+        ["loss_limit=5", "jack_penalties", "general", "no end"],
+    ),
+    (
+        "polignac",
+        {"jack_penalties": (0, 0, 0, 0), "general_charge": 0, "tie": "play_on"},
+        ["tie", "play_on", "jack_penalties", "no end"],
+    ),
     # single values
     ("valety", {"num_players": 1}, ["num_players=1", "2…7"]),
     ("valety", {"num_players": 8, "hand_size": 2}, ["num_players=8", "2…7"]),

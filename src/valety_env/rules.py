@@ -256,10 +256,25 @@ class Rules:
                 f'loss_limit={self.loss_limit} and scoring="tricks": only charges have a limit; '
                 "use target or num_deals"
             )
+        charged = any(self._jack_costs()) or (self.general and self.general_charge > 0)
+        if self.lowest_wins and not charged and self.max_deals is None:
+            never = (
+                "nobody is ever charged (pack, jack_penalties, general), so the match has no end"
+            )
+            if self.loss_limit is not None:
+                raise ValueError(f"loss_limit={self.loss_limit}: {never}")
+            if self.tie == "play_on":
+                raise ValueError(f'tie="play_on": {never}')
         if self.count == "trick" and self.target is None:
             raise ValueError(
                 'count="trick" needs target: without one nothing can be reached within a deal'
             )
+
+    def _jack_costs(self) -> list[int]:
+        """Return what each jack of the pack costs."""
+        return [
+            p for suit, p in zip(SUITS, self.jack_penalties, strict=True) if "J" + suit in self.pack
+        ]
 
     @property
     def num_actions(self) -> int:
@@ -314,12 +329,7 @@ class Rules:
         """
         others = self.num_players - 1
         assert self.hand_size is not None
-        jack_suits = [
-            s
-            for s in range(NUM_SUITS)
-            if int(self.record.jacks) >> (NUM_RANKS * s + int(self.record.jack_rank)) & 1
-        ]
-        penalties = [self.jack_penalties[s] for s in jack_suits]
+        penalties = self._jack_costs()
         if self.lowest_wins:
             return -float(sum(penalties) + (self.general_charge if self.general else 0))
         undealt = len(self.pack) - self.num_players * self.hand_size
