@@ -226,7 +226,7 @@ def test_a_wrong_value_in_a_config_file_is_refused(
 def test_a_wrong_game_ends_the_script_with_one_line(tmp_path: Path) -> None:
     done = call("--game", "bridge", "--runs", str(tmp_path))
     assert done.returncode == 1
-    assert done.stderr.startswith("ppo_selfplay.py: 'bridge': 'bridge' is not a game")
+    assert done.stderr.startswith("ppo_selfplay.py: 'bridge' is not a game")
     assert len(done.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())
 
