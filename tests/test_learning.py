@@ -307,7 +307,7 @@ def test_sampled_actions_are_as_likely_as_the_distribution_says():
     logits = np.tile(np.array([0.0, 1.0, 9.0, -1.0], np.float32), (n, 1))
     mask = np.tile(np.array([1, 1, 0, 1], np.int8), (n, 1))
     actions, log_probs = np.empty(n, np.int64), np.empty(n, np.float32)
-    sample_actions(logits, mask, uint64(5), actions, log_probs)
+    sample_actions(logits, mask, uint64(5), 0, actions, log_probs)
     expected = masked_log_probs(torch.from_numpy(logits[0]), torch.from_numpy(mask[0])).exp()
     np.testing.assert_allclose(np.bincount(actions, minlength=4) / n, expected, atol=0.01)
 
@@ -318,15 +318,20 @@ def test_a_sampled_action_comes_with_the_log_probability_that_training_computes(
     mask = (rng.random((64, 54)) < 0.2).astype(np.int8)
     mask[:, 53] = 1
     actions, log_probs = np.empty(64, np.int64), np.empty(64, np.float32)
-    sample_actions(logits, mask, uint64(2), actions, log_probs)
+    sample_actions(logits, mask, uint64(2), 0, actions, log_probs)
     assert (mask[np.arange(64), actions] == 1).all()
     expected = masked_log_probs(torch.from_numpy(logits), torch.from_numpy(mask))
     expected = expected.gather(1, torch.from_numpy(actions)[:, None])[:, 0]
     np.testing.assert_allclose(log_probs, expected, atol=1e-5)
     again = np.empty_like(actions)
-    sample_actions(logits, mask, uint64(2), again, log_probs)
+    sample_actions(logits, mask, uint64(2), 0, again, log_probs)
     assert (again == actions).all()
-    sample_actions(logits, mask, uint64(3), again, log_probs)
+    for part in (slice(0, 10), slice(10, 64)):
+        parts = (logits[part], mask[part], uint64(2), part.start, again[part], log_probs[part])
+        again[part] = -1
+        sample_actions(*parts)
+    assert (again == actions).all()
+    sample_actions(logits, mask, uint64(3), 0, again, log_probs)
     assert (again != actions).any()
 
 

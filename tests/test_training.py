@@ -16,7 +16,7 @@ from types import ModuleType
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from valety_env.agents.neural import read_checkpoint
+from valety_env.agents.neural import ActorCritic, NetworkConfig, read_checkpoint
 from valety_env.arena import evaluate
 from valety_env.learning.runs import flags_from_toml, make_run_folder, read_options, to_toml
 from valety_env.rules import Rules, parse_game
@@ -117,16 +117,33 @@ def test_every_game_can_be_trained(script: ModuleType, tmp_path: Path, flags: li
     assert read_checkpoint(folder)[1]["step"] >= 1500
 
 
+@pytest.mark.parametrize("threads", ["1", "2"])
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(
-    script: ModuleType, tmp_path: Path
+    script: ModuleType, tmp_path: Path, threads: str
 ) -> None:
-    quick = ["--total-timesteps", "2000", "--final-deals", "0"]
+    quick = ["--total-timesteps", "2000", "--final-deals", "0", "--threads", threads]
     weights = []
     for i, seed in enumerate(("1", "1", "2")):
         folder = train(script, tmp_path / str(i), *quick, "--seed", seed)
         weights.append((folder / "last.safetensors").read_bytes())
     assert weights[0] == weights[1]
     assert weights[0] != weights[2]
+
+
+def test_threads_that_share_a_minibatch_learn_what_one_learns(
+    script: ModuleType, tmp_path: Path
+) -> None:
+    flags = "--total-timesteps 250 --final-deals 0 --threads".split()
+    first, second, third = (
+        read_checkpoint(train(script, tmp_path / threads, *flags, threads))[0].state_dict()
+        for threads in ("1", "2", "3")
+    )
+    start = ActorCritic(NetworkConfig(464, 52, (16,))).state_dict()
+    for name, weights in first.items():
+        for others in (second, third):
+            # Sums are rounded in another order; Adam makes much of gradients near 0.
+            assert (others[name] - weights).abs().mean() < 1e-4
+        assert (start[name] - weights).abs().mean() > 1e-4
 
 
 def test_a_config_file_stands_between_defaults_and_flags(

@@ -14,15 +14,13 @@ A run writes into runs/NAME its options, checkpoints, and what TensorBoard shows
 import dataclasses
 import json
 import math
-import os
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
-
-# Read when PyTorch is imported: its threads sleep while they wait for each other. Those that spin
-# gain little where cores are free, and lose most of the time where cores are shared.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
 import torch
@@ -45,6 +43,8 @@ from valety_env.vector import SelfPlayEnv
 # Used when neither --minutes nor --total-timesteps says how long to train.
 DEFAULT_MINUTES = 10.0
 BASELINES = ("random", "heuristic")
+# What each minibatch tells; the charts show means over an update.
+STATISTICS = ("value_loss", "policy_loss", "entropy", "old_approx_kl", "approx_kl", "clipfrac")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Args:
     """train for so many steps, plays of all seats at all tables together; without --minutes a run
     is then repeatable bit by bit"""
     threads: int = 2
-    """threads of PyTorch and of the tables"""
+    """threads that play and learn; each learns from its part of a minibatch"""
 
     episode: Literal["deal", "match"] = "deal"
     """what the agent learns to win: single deals or whole matches"""
@@ -150,7 +150,10 @@ def main(args: Args) -> Path:
         minutes = math.inf if args.total_timesteps is not None else DEFAULT_MINUTES
     total_timesteps = math.inf if args.total_timesteps is None else args.total_timesteps
 
-    torch.set_num_threads(args.threads)
+    # The threads are this script's own: PyTorch's wait for each other in every operation, and where
+    # cores are shared with other programs they do little else.
+    torch.set_num_threads(1)
+    pool = ThreadPoolExecutor(args.threads, initializer=torch.set_num_threads, initargs=(1,))
     torch.manual_seed(args.seed)
     env = SelfPlayEnv(
         rules,
@@ -165,15 +168,18 @@ def main(args: Args) -> Path:
     rollout = Rollout(env, num_steps, args.reward_scale)
     rollout.start(env.reset())
     sample_key = uint64(mix(uint64(args.seed), uint64(1)))
+    bounds = np.linspace(0, env.num_envs, env.threads + 1).astype(int).tolist()
+    parts_of_tables = [slice(low, high) for low, high in pairwise(bounds)]
 
     inputs = rollout.observation.shape[-1]
     network = ActorCritic(NetworkConfig(inputs, env.num_actions, args.hidden))
-    optimizer = torch.optim.Adam(network.parameters(), lr=args.learning_rate, eps=1e-5)
+    parameters = list(network.parameters())
+    optimizer = torch.optim.Adam(parameters, lr=args.learning_rate, eps=1e-5)
 
     folder = make_run_folder(args.runs, args.game, args.exp_name, args.seed)
     (folder / "config.toml").write_text(to_toml(args), encoding="utf-8")
     writer = SummaryWriter(str(folder))
-    print(f"{folder}: a network of {sum(p.numel() for p in network.parameters()):,} weights")
+    print(f"{folder}: a network of {sum(p.numel() for p in parameters):,} weights")
 
     # All rows that a rollout can hold decisions in, one after another, as the same memory.
     rows = slice(0, rollout.steps.stop)
@@ -182,6 +188,46 @@ def main(args: Args) -> Path:
     actions = torch.from_numpy(rollout.action[rows]).flatten(0, 1)
     old_log_probs = torch.from_numpy(rollout.log_prob[rows]).flatten(0, 1)
     values = torch.from_numpy(rollout.value[rows]).flatten(0, 1)
+
+    @torch.inference_mode()
+    def act(row: int, key: np.uint64, tables: slice) -> None:
+        """Let the seats to move at some tables choose their actions."""
+        logits, value = network(torch.from_numpy(rollout.observation[row, tables]))
+        rollout.value[row, tables] = value.numpy()
+        sample_actions(
+            logits.numpy(),
+            rollout.mask[row, tables],
+            key,
+            tables.start,
+            rollout.action[row, tables],
+            rollout.log_prob[row, tables],
+        )
+
+    def learn_from(
+        batch: torch.Tensor, advantage: torch.Tensor, weight: float
+    ) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
+        """Return the gradients and the statistics of a part of a minibatch."""
+        logits, new_values = network(observations[batch])
+        log_probs = masked_log_probs(logits, masks[batch])
+        new_log_prob = log_probs.gather(1, actions[batch, None]).squeeze(1)
+        log_ratio = new_log_prob - old_log_probs[batch]
+        ratio = log_ratio.exp()
+        clipped = ratio.clamp(1 - args.clip_coef, 1 + args.clip_coef)
+        policy_loss = -torch.min(advantage * ratio, advantage * clipped).mean()
+        value_loss = 0.5 * (new_values - returns[batch]).square().mean()
+        entropy_mean = entropy(log_probs).mean()
+        loss = policy_loss - args.ent_coef * entropy_mean + args.vf_coef * value_loss
+        gradients = torch.autograd.grad(weight * loss, parameters)
+        with torch.no_grad():
+            statistics = (
+                value_loss,
+                policy_loss,
+                entropy_mean,
+                -log_ratio.mean(),
+                (ratio - 1 - log_ratio).mean(),
+                ((ratio - 1).abs() > args.clip_coef).float().mean(),
+            )
+            return gradients, weight * torch.stack(statistics)
 
     def save(name: str) -> Path:
         path = folder / f"{name}.safetensors"
@@ -212,19 +258,12 @@ def main(args: Args) -> Path:
                 optimizer.param_groups[0]["lr"] = (1 - fraction) * args.learning_rate
 
             # Play: each step is one play at each table, by the seat to move.
+            for row in rollout.steps:
+                key = uint64(mix(sample_key, uint64(global_step)))
+                list(pool.map(partial(act, row, key), parts_of_tables))
+                env.step(rollout.action[row], out=rollout.batch_after(row))
+                global_step += env.num_envs
             with torch.inference_mode():
-                for row in rollout.steps:
-                    logits, value = network(torch.from_numpy(rollout.observation[row]))
-                    rollout.value[row] = value.numpy()
-                    sample_actions(
-                        logits.numpy(),
-                        rollout.mask[row],
-                        uint64(mix(sample_key, uint64(global_step))),
-                        rollout.action[row],
-                        rollout.log_prob[row],
-                    )
-                    env.step(rollout.action[row], out=rollout.batch_after(row))
-                    global_step += env.num_envs
                 next_value = network(torch.from_numpy(rollout.observation[-1]))[1].numpy()
 
             episodes = rollout.episodes()
@@ -237,48 +276,41 @@ def main(args: Args) -> Path:
             returns = advantages + values
 
             # Learn from every complete decision, in random minibatches.
-            parts = max(1, round(len(complete) / args.minibatch_size))
-            clipfracs = []
+            minibatches = max(1, round(len(complete) / args.minibatch_size))
+            statistics = torch.zeros(len(STATISTICS))
             for _ in range(args.update_epochs):
                 shuffled = complete[torch.randperm(len(complete))]
-                for batch in shuffled.tensor_split(parts):
-                    logits, new_values = network(observations[batch])
-                    log_probs = masked_log_probs(logits, masks[batch])
-                    new_log_prob = log_probs.gather(1, actions[batch, None]).squeeze(1)
-                    log_ratio = new_log_prob - old_log_probs[batch]
-                    ratio = log_ratio.exp()
-
+                for batch in shuffled.tensor_split(minibatches):
                     advantage = advantages[batch]
                     if args.norm_adv:
-                        advantage = (advantage - advantage.mean()) / (
-                            advantage.std(correction=0) + 1e-8
+                        advantage -= advantage.mean()
+                        advantage /= advantage.std(correction=0) + 1e-8
+                    batches = batch.chunk(args.threads)
+                    weights = [len(part) / len(batch) for part in batches]
+                    found_by = pool.map(learn_from, batches, advantage.chunk(args.threads), weights)
+                    gradients, sums = zip(*found_by, strict=True)
+                    for parameter, of_parts in zip(
+                        parameters, zip(*gradients, strict=True), strict=True
+                    ):
+                        parameter.grad = sum(of_parts[1:], of_parts[0])
+                    grad_norm = nn.utils.clip_grad_norm_(parameters, args.max_grad_norm)
+                    of_batch = torch.stack(sums).sum(0)
+                    if not (of_batch.isfinite().all() and grad_norm.isfinite()):
+                        told = ", ".join(
+                            f"{name} {number:g}"
+                            for name, number in zip(STATISTICS, of_batch.tolist(), strict=True)
                         )
-                    clipped = ratio.clamp(1 - args.clip_coef, 1 + args.clip_coef)
-                    policy_loss = -torch.min(advantage * ratio, advantage * clipped).mean()
-                    value_loss = 0.5 * (new_values - returns[batch]).square().mean()
-                    entropy_mean = entropy(log_probs).mean()
-                    loss = policy_loss - args.ent_coef * entropy_mean + args.vf_coef * value_loss
-
-                    optimizer.zero_grad()
-                    loss.backward()
-                    grad_norm = nn.utils.clip_grad_norm_(network.parameters(), args.max_grad_norm)
-                    if not (math.isfinite(loss.item()) and math.isfinite(grad_norm.item())):
                         raise TrainingError(
-                            f"step {global_step:,}, update {update}: policy_loss "
-                            f"{policy_loss.item():g}, value_loss {value_loss.item():g}, gradient "
+                            f"step {global_step:,}, update {update}: {told}, gradient "
                             f"{grad_norm.item():g}; the last good checkpoint is "
                             f"{folder / 'last.safetensors'}"
                         )
                     optimizer.step()
-                    with torch.no_grad():
-                        clipfracs.append(((ratio - 1).abs() > args.clip_coef).float().mean())
+                    statistics += of_batch / (args.update_epochs * minibatches)
 
-            with torch.no_grad():
-                old_approx_kl = (-log_ratio).mean()
-                approx_kl = ((ratio - 1) - log_ratio).mean()
-                target = returns[complete]
-                errors = (target - values[complete]).var(correction=0)
-                explained = 1 - errors / target.var(correction=0).clamp(min=1e-8)
+            target = returns[complete]
+            errors = (target - values[complete]).var(correction=0)
+            explained = 1 - errors / target.var(correction=0).clamp(min=1e-8)
             rollout.carry_over(found)
 
             now = time.monotonic()
@@ -286,17 +318,14 @@ def main(args: Args) -> Path:
             if episodes.number:
                 writer.add_scalar("charts/episodic_return", episodes.first_return, global_step)
                 writer.add_scalar("charts/episodic_length", episodes.length, global_step)
-            for name, number in {
+            numbers = {
                 "charts/SPS": rate,
                 "charts/learning_rate": optimizer.param_groups[0]["lr"],
-                "losses/value_loss": value_loss.item(),
-                "losses/policy_loss": policy_loss.item(),
-                "losses/entropy": entropy_mean.item(),
-                "losses/old_approx_kl": old_approx_kl.item(),
-                "losses/approx_kl": approx_kl.item(),
-                "losses/clipfrac": torch.stack(clipfracs).mean().item(),
                 "losses/explained_variance": explained.item(),
-            }.items():
+            }
+            for name, number in zip(STATISTICS, statistics.tolist(), strict=True):
+                numbers[f"losses/{name}"] = number
+            for name, number in numbers.items():
                 writer.add_scalar(name, number, global_step)
             if now - last_checkpoint >= 60 * args.checkpoint_minutes:
                 last_checkpoint = now
@@ -323,6 +352,7 @@ def main(args: Args) -> Path:
     path = save("last")
     writer.close()
     env.close()
+    pool.shutdown()
     print(f"{global_step:,} steps in {update} updates; {path}")
     name = f"checkpoint:{folder / 'last'}"
     if stop.requested:

@@ -55,6 +55,7 @@ def sample_actions(
     logits: np.ndarray,
     mask: np.ndarray,
     key: np.uint64,
+    first: int,
     actions: np.ndarray,
     log_probs: np.ndarray,
 ) -> None:
@@ -63,13 +64,14 @@ def sample_actions(
     Args:
         logits: float32 (N, actions).
         mask: int8 (N, actions), at least one legal action each.
-        key: fixes the draws; row i uses `mix(key, i)`.
+        key: fixes the draws; row i uses `mix(key, first + i)`.
+        first: the number of the first row, where these are a part of more.
         actions: int64 (N,), overwritten.
         log_probs: float32 (N,), overwritten.
     """
     for i in range(actions.size):
         legal = mask_to_set(mask[i])
-        action = draw_action(logits[i], legal, 1.0, mix(key, uint64(i)))
+        action = draw_action(logits[i], legal, 1.0, mix(key, uint64(first + i)))
         total = 0.0
         while legal != EMPTY:
             total += math.exp(float64(logits[i, lowest(legal)]) - float64(logits[i, action]))
