@@ -66,6 +66,7 @@ def plain_advantages(decided, seats, values, rewards, ends, next_seat, next_valu
     return advantage, collected, complete
 
 
+@pytest.mark.plain
 def test_the_last_decision_of_every_seat_gets_the_reward_that_another_seat_brought_about():
     # Seat 0 plays, then seat 1 ends the episode; both are paid.
     advantage, collected, complete = one_table(
@@ -76,6 +77,7 @@ def test_the_last_decision_of_every_seat_gets_the_reward_that_another_seat_broug
     assert complete == [True, True]
 
 
+@pytest.mark.plain
 def test_rewards_between_two_decisions_of_a_seat_are_summed_and_belong_to_the_first():
     # Seat 0 decides at steps 0 and 3; in between, seats 1 and 2 play and it is given 1, 2 and 4.
     rewards = [[1, 0, 0], [2, 0, 0], [4, 0, 0], [8, 5, 6]]
@@ -84,6 +86,7 @@ def test_rewards_between_two_decisions_of_a_seat_are_summed_and_belong_to_the_fi
     assert all(complete)
 
 
+@pytest.mark.plain
 def test_a_seat_that_moves_twice_in_a_row_has_the_second_move_as_the_next_decision_of_the_first():
     # Values 1 and 10 at the two moves of seat 1; its rewards 3 after the first and 5 at the end.
     advantage, _, _ = one_table(
@@ -99,6 +102,7 @@ def test_a_seat_that_moves_twice_in_a_row_has_the_second_move_as_the_next_decisi
     assert advantage[1:3] == [first, second]
 
 
+@pytest.mark.plain
 def test_with_lambda_1_and_no_discount_an_advantage_is_the_seats_return_less_its_value():
     rng = np.random.default_rng(0)
     seats = rng.integers(0, 3, 20)
@@ -112,6 +116,7 @@ def test_with_lambda_1_and_no_discount_an_advantage_is_the_seats_return_less_its
     assert all(complete)
 
 
+@pytest.mark.plain
 def test_with_lambda_0_an_advantage_is_one_step_of_the_seats_own_process():
     advantage, _, _ = one_table(
         [0, 1, 0, 1], [1, 2, 3, 4], [[0, 0]] * 3 + [[6, -6]], [0, 0, 0, 1], gamma=0.5, lam=0
@@ -119,6 +124,7 @@ def test_with_lambda_0_an_advantage_is_one_step_of_the_seats_own_process():
     assert advantage == [0.5 * 3 - 1, 0.5 * 4 - 2, 6 - 3, -6 - 4]
 
 
+@pytest.mark.plain
 def test_nothing_passes_from_one_episode_to_the_one_before():
     first = one_table([0, 1], [1, 2], [[0, 0], [1, -1]], [0, 1])
     both = one_table(
@@ -127,6 +133,7 @@ def test_nothing_passes_from_one_episode_to_the_one_before():
     assert [array[:2] for array in both] == first
 
 
+@pytest.mark.plain
 def test_where_a_rollout_ends_the_seat_to_move_is_valued_and_the_others_decisions_wait():
     advantage, collected, complete = one_table(
         [0, 1, 0, 1],
@@ -144,6 +151,7 @@ def test_where_a_rollout_ends_the_seat_to_move_is_valued_and_the_others_decision
     assert advantage == [0.5 * 3 - 1 + 0.25 * second, 0.5 * 4 - 2, second, 0]
 
 
+@pytest.mark.plain
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 24), st.integers(2, 7))
 def test_advantages_equal_a_slow_plain_reference_on_random_data(seed, steps, players):
@@ -294,6 +302,7 @@ def test_masked_distributions_are_finite_in_every_precision_and_for_masks_of_zer
     assert entropies[1] == 0
 
 
+@pytest.mark.plain
 def test_the_entropy_of_k_equal_actions_is_the_logarithm_of_k():
     mask = torch.zeros(3, 54)
     for row, k in enumerate((1, 2, 17)):
@@ -335,6 +344,7 @@ def test_a_sampled_action_comes_with_the_log_probability_that_training_computes(
     assert (again != actions).any()
 
 
+@pytest.mark.plain
 def test_a_mask_is_the_set_of_its_ones():
     mask = np.zeros(54, np.int8)
     mask[[0, 31, 32, 53]] = 1

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from valety_env.agents.neural import ActorCritic, NetworkConfig, read_checkpoint
@@ -138,6 +139,7 @@ def test_threads_that_share_a_minibatch_learn_what_one_learns(
         read_checkpoint(train(script, tmp_path / threads, *flags, threads))[0].state_dict()
         for threads in ("1", "2", "3")
     )
+    torch.manual_seed(1)
     start = ActorCritic(NetworkConfig(464, 52, (16,))).state_dict()
     for name, weights in first.items():
         for others in (second, third):
