@@ -144,7 +144,7 @@ def _flat_layout(seats: int) -> Layout:
         Field("general", (seats,), "the seat that has announced the general (P6)"),
     ]
     used = sum(f.size for f in fields)
-    # Rows of whole 8-byte words: one table look-up writes 8 entries.
+    # Rows of whole 8-byte words, for what is faster on those.
     fields.append(Field("padding", (-used % 8,), "always zero"))
     placed = _placed(fields)
     size = placed[-1].offset + placed[-1].size
@@ -363,12 +363,6 @@ FLAT_SIZE_2, FLAT_SIZE_7 = _flat_layout(2).size, _flat_layout(MAX_PLAYERS).size
 _PLANES_SIZE_2, _PLANES_SIZE_7 = _planes_layout(2).size, _planes_layout(MAX_PLAYERS).size
 _TRICKS_2, _TRICKS_7 = NUM_CARDS // 2, NUM_CARDS // 3
 _ALL_CARDS = uint64((1 << NUM_CARDS) - 1)
-_BYTE = uint64(255)
-
-# Entry b: the 8 bits of byte b as 8 bytes, lowest first.
-_SPREAD = np.array(
-    [sum((b >> i & 1) << (8 * i) for i in range(8)) for b in range(256)], dtype=np.uint64
-)
 
 
 @kernel
@@ -526,17 +520,14 @@ def spread(words: np.ndarray, size: int, row: np.ndarray) -> None:
         size: entries to write.
         row: (size,) of any dtype, overwritten.
     """
-    if row.itemsize == 1:
-        # 8 entries a look-up: what makes rows of bytes cheap.
-        whole = size >> 3
-        eights = row[: whole << 3].view(np.uint64)
-        for i in range(whole):
-            eights[i] = _SPREAD[int64(words[i >> 3] >> uint64((i & 7) << 3) & _BYTE)]
-        for i in range(whole << 3, size):
-            row[i] = words[i >> 6] >> uint64(i & 63) & ONE
-    else:
-        for i in range(size):
-            row[i] = words[i >> 6] >> uint64(i & 63) & ONE
+    # Word by word: the inner loop then runs on whole vectors, whatever the dtype.
+    whole = size >> 6
+    for word in range(whole):
+        bits = words[word]
+        for i in range(64):
+            row[(word << 6) + i] = bits >> uint64(i) & ONE
+    for i in range(whole << 6, size):
+        row[i] = words[whole] >> uint64(i & 63) & ONE
 
 
 @kernel
