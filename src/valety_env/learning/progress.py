@@ -97,18 +97,19 @@ class RunProgress:
         """Show how far the run is.
 
         Args:
-            fraction: of the whole, 0…1.
+            fraction: of the whole, 0…1; more counts as 1.
             steps: done.
             rate: steps a second.
         """
         now = time.monotonic()
-        left = (now - self._start) * (1 / max(fraction, 1e-9) - 1)
+        fraction = min(max(fraction, 1e-9), 1.0)
+        left = (now - self._start) * (1 / fraction - 1)
         line = (
             f"{steps:,} steps, {rate:,.0f} steps/s, {minutes_and_seconds(left)} left"
             f"{self._measured}"
         )
         if self._bar:
-            self._bar.update(self._task, completed=min(fraction, 1.0), description=line)
+            self._bar.update(self._task, completed=fraction, description=line)
         elif now - self._last_line >= LOG_SECONDS:
             self._last_line = now
             print(f"{fraction:4.0%} {line}", flush=True)
