@@ -84,7 +84,7 @@ class Args:
     """tables played at once"""
     num_steps: int = 0
     """plays at each table in one rollout; 0: as many as a deal has"""
-    minibatch_size: int = 4096
+    minibatch_size: int = 1024
     """decisions in one step of the optimiser"""
     update_epochs: int = 2
     """how often each decision is learned from"""
