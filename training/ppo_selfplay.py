@@ -88,13 +88,13 @@ class Args:
     """decisions in one step of the optimiser"""
     update_epochs: int = 2
     """how often each decision is learned from"""
-    learning_rate: float = 1e-3
+    learning_rate: float = 2e-3
     """of Adam"""
     anneal_lr: bool = True
     """let the learning rate fall to 0 in the course of training"""
     gamma: float = 1.0
     """discount, a seat's decision"""
-    gae_lambda: float = 0.95
+    gae_lambda: float = 0.9
     """lambda of generalised advantage estimation, a seat's decision"""
     norm_adv: bool = True
     """bring the advantages of a minibatch to mean 0 and deviation 1"""
