@@ -376,3 +376,5 @@ if __name__ == "__main__":
         main(read_options(Args, description=__doc__))
     except (TrainingError, ValueError) as error:
         sys.exit(f"{Path(__file__).name}: {error}")
+    except KeyboardInterrupt:
+        sys.exit(f"{Path(__file__).name}: interrupted; the last checkpoint stays as it is")
