@@ -18,22 +18,21 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy import float64, uint64
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import nn
 
 from valety_env._jit import kernel
-from valety_env.cards import EMPTY, ONE, lowest
+from valety_env.agents.choosing import check_temperature, draw_action, forget_match
+from valety_env.agents.metadata import FORMAT_VERSION, KEY, REQUIRED, check_metadata, read_json
+from valety_env.cards import EMPTY
 from valety_env.observations import WORDS, encode, make_encoder
 from valety_env.rng import mix
-from valety_env.rules import LEAD_WINNER, MAX_PLAYERS, TRUMP_LAST_CARD, Rules
+from valety_env.rules import Rules
 from valety_env.view import VIEW
 
-FORMAT_VERSION = 1
-# The key of the JSON text in the header, and what it must hold.
-_HEADER = "valety_env"
-_REQUIRED = ("format", "game", "rules", "episode", "encoder", "network")
+# What the metadata must hold.
+_REQUIRED = (*REQUIRED, "network")
 
 # The encoders whose rows a network of this module can read, entry by entry.
 ENCODERS = ("flat_v0", "planes_v0")
@@ -140,7 +139,7 @@ def save_checkpoint(path: str | Path, network: ActorCritic, metadata: Mapping[st
         raise ValueError(f"{path} is not written: the network's weights are not all finite")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        save_file(weights, temporary, {_HEADER: json.dumps(told)})
+        save_file(weights, temporary, {KEY: json.dumps(told)})
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -182,29 +181,15 @@ def read_checkpoint(path: str | Path) -> tuple[ActorCritic, dict[str, Any]]:
     file = find_checkpoint(path)
     try:
         with safe_open(file, framework="pt") as opened:
-            header = (opened.metadata() or {}).get(_HEADER)
+            header = (opened.metadata() or {}).get(KEY)
             weights = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{file} is not a readable safetensors file: {reason}") from None
-    try:
-        metadata = json.loads(header or "null")
-    except ValueError:
-        metadata = None
-    if not isinstance(metadata, dict):
+    metadata = read_json(header)
+    if metadata is None:
         raise ValueError(f"{file} is a safetensors file, but not a checkpoint of valety_env")
-    if metadata.get("format") != FORMAT_VERSION:
-        raise ValueError(
-            f"{file} has checkpoint format {metadata.get('format')!r}; this version reads format "
-            f"{FORMAT_VERSION}"
-        )
-    missing = [name for name in _REQUIRED if name not in metadata]
-    if missing:
-        raise ValueError(f"{file}: its metadata lack {', '.join(missing)}")
-    try:
-        Rules.from_dict(metadata["rules"])
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{file}: the rules in its metadata are none: {error}") from None
+    check_metadata(metadata, str(file), _REQUIRED)
     try:
         network = ActorCritic(NetworkConfig(**metadata["network"]))
     except (TypeError, ValueError) as error:
@@ -273,59 +258,6 @@ def apply_network(
         apply_layer(x, weights[i], biases[i], True, scratch[i & 1, :next_width])
         width = next_width
     apply_layer(scratch[(last - 1) & 1, :width], weights[last], biases[last], False, out)
-
-
-@kernel
-def draw_action(logits: np.ndarray, legal: np.uint64, temperature: float, bits: np.uint64) -> int:
-    """Draw a legal action with chances proportional to exp(logit / temperature).
-
-    Args:
-        logits: float32 (at least as many as there are actions,).
-        legal: the legal actions, never empty.
-        temperature: 0: the action with the highest logit, the lowest of equal ones.
-        bits: 64 random bits, the only source of randomness.
-
-    Returns:
-        an action of `legal`, whatever the logits.
-    """
-    best = lowest(legal)
-    left = legal
-    while left != EMPTY:
-        action = lowest(left)
-        left &= left - ONE
-        if logits[action] > logits[best]:
-            best = action
-    if temperature == 0.0:
-        return best
-    top = float64(logits[best])
-    total = 0.0
-    left = legal
-    while left != EMPTY:
-        total += math.exp((float64(logits[lowest(left)]) - top) / temperature)
-        left &= left - ONE
-    place = total * (float64(bits >> uint64(11)) / 9007199254740992.0)
-    left = legal
-    while left != EMPTY:
-        action = lowest(left)
-        left &= left - ONE
-        place -= math.exp((float64(logits[action]) - top) / temperature)
-        if place < 0.0:
-            return action
-    return best
-
-
-@kernel
-def forget_match(rules: np.record, view: np.record) -> None:
-    """Change a view, in place, to that of a match's first deal, the one that is an episode.
-
-    What the cards of this deal decide is kept. Under the default the dealer leads such a deal (V4);
-    who dealt means nothing later, unless he shows his last card.
-    """
-    for seat in range(MAX_PLAYERS):
-        view.totals[seat] = 0
-    view.deal = 0
-    if rules.first_lead == LEAD_WINNER and rules.trump != TRUMP_LAST_CARD:
-        view.dealer = view.leader
 
 
 @kernel
@@ -408,9 +340,7 @@ class NeuralAgent:
         Raises:
             ValueError: if the network does not fit the rules, or a value is not allowed.
         """
-        number = isinstance(temperature, (int, float)) and not isinstance(temperature, bool)
-        if not number or not 0 <= temperature < math.inf:
-            raise ValueError(f"temperature={temperature!r}: it must be a number of at least 0")
+        temperature = check_temperature(temperature)
         if encoder not in ENCODERS:
             raise ValueError(f"encoder {encoder!r}: networks read {', '.join(ENCODERS)}")
         config = network.config
@@ -421,7 +351,7 @@ class NeuralAgent:
                 f"but {encoder} of these rules has {inputs} entries and {rules.num_actions} actions"
             )
         self.name = name
-        self.temperature = float(temperature)
+        self.temperature = temperature
         self._code = make_encoder(encoder, rules).code
         self._single_deal = episode == "deal"
         # Whatever is played, the network sees only what it could see in training.

@@ -9,7 +9,7 @@ import torch
 from numpy import float64, uint64
 
 from valety_env._jit import kernel
-from valety_env.agents.neural import draw_action
+from valety_env.agents.choosing import draw_action
 from valety_env.cards import EMPTY, ONE, lowest
 from valety_env.rng import mix
 
