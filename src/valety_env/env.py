@@ -299,10 +299,11 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
 
     def _check_action(self, action: Any) -> int:
         try:
-            number = operator.index(action)
+            # numpy 1 takes its bools for whole numbers.
+            number = None if isinstance(action, (bool, np.bool_)) else operator.index(action)
         except TypeError:
             number = None
-        if number is None or isinstance(action, bool) or getattr(action, "ndim", 0) > 0:
+        if number is None or getattr(action, "ndim", 0) > 0:
             raise ActionTypeError(
                 f"{self.agent_selection} gave {action!r} of type {type(action).__name__}: "
                 f"an action is one whole number in 0…{self.setup.num_actions - 1}"

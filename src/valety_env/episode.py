@@ -241,10 +241,11 @@ def parse_seed(seed: Any) -> int:
     if seed is None:
         return secrets.randbits(64)
     try:
-        number = operator.index(seed)
+        # numpy 1 takes its bools for whole numbers.
+        number = -1 if isinstance(seed, (bool, np.bool_)) else operator.index(seed)
     except TypeError:
         number = -1
-    if isinstance(seed, (bool, np.bool_)) or not 0 <= number < 1 << 64:
+    if not 0 <= number < 1 << 64:
         raise ValueError(f"seed={seed!r}: it must be a whole number in 0…2^64-1")
     return number
 

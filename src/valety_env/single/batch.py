@@ -182,6 +182,8 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         **rule_options: Any,
     ) -> None:
         super().__init__()
+        # First: Gymnasium < 1.3 closes what is deleted, though its construction failed.
+        self._window: Window | None = None
         _check_count("num_envs", num_envs)
         if max_episode_steps is not None:
             _check_count("max_episode_steps", max_episode_steps)
@@ -220,7 +222,6 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         self._seat_rewards = np.zeros(self.setup.rules.num_players)
         self._all = np.arange(n)
         self._masks: np.ndarray | None = None
-        self._window: Window | None = None
         # Questions to the opponents: rows for at most all tables.
         self._views = np.zeros(n, VIEW)
         self._legal = np.zeros(n, np.uint64)
