@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pettingzoo
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -16,7 +17,9 @@ RUNS = {
         (["--game", "polignac"], "returns: {'player_0':"),
     ],
     "batch_selfplay.py": [(["--tables", "64", "--steps", "70"], "plays/s, 128 deals")],
-    "custom_rules.py": [([], "AEC: (3, 3, 3, 3) 12")],
+    "custom_rules.py": [
+        ([], "AEC: (3, 3, 3, 3) 12" if hasattr(pettingzoo, "make") else "vectorised: (8, 464)")
+    ],
     "evaluate_agent.py": [
         (["--deals", "50", "--matches", "10"], "lowest card at valety"),
         (["--game", "polignac", "--deals", "20", "--matches", "0"], "heuristic"),

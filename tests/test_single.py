@@ -22,6 +22,7 @@ from valety_env.single.opponents import ask_table
 from valety_env.view import VIEW
 
 IDS = ("valety/Valety-v0", "valety/Polignac-v0")
+GYMNASIUM = tuple(int(part) for part in gymnasium.__version__.split(".")[:2])
 
 # Options under which the two environments and the AEC environment are compared.
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -631,6 +632,9 @@ def test_masks_of_n_tables_are_those_of_the_new_positions() -> None:
         _, _, _, _, infos = envs.step(choose_all(masks, rng))
 
 
+@pytest.mark.xfail(
+    GYMNASIUM < (1, 4), reason="this Gymnasium leaves out the first step after a reset in a step"
+)
 def test_gymnasiums_statistics_of_episodes_are_right() -> None:
     envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(
         VectorSingleEnv("valety", 4, opponent="random", episode="deal", reward="points")
