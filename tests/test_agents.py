@@ -230,7 +230,8 @@ def test_a_wrong_name_is_refused_in_one_line_that_says_what_is_allowed(
 def test_a_path_may_hold_what_separates_options() -> None:
     parsed = parse_agent_name("checkpoint:C:/lr=0.1,2,b/last,device=cpu")
     assert parsed == ("checkpoint", "C:/lr=0.1,2,b/last", {"device": "cpu"})
-    assert agent_names() == ["random", "heuristic", "checkpoint:PATH"]
+    assert agent_names()[:3] == ["random", "heuristic", "checkpoint:PATH"]
+    assert agent_names()[3:] == ["onnx:FILE", "sb3:FILE", "rllib:DIR", "python:MODULE:FUNCTION"]
 
 
 def test_agents_are_made_without_torch_and_a_checkpoint_says_what_it_needs() -> None:

@@ -393,9 +393,9 @@ def test_a_stranger_is_called_by_its_class() -> None:
 def test_an_agent_is_told_the_game_it_plays(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Rules] = []
 
-    def make(name: str, rules: Rules) -> Agent:
+    def make(name: str, rules: Rules, trust: bool) -> Agent:
         told.append(rules)
-        return make_agent(name, rules)
+        return make_agent(name, rules, trust)
 
     monkeypatch.setattr(evaluation_module, "make_agent", make)
     evaluate("random", "heuristic", deals=1, matches=1, num_deals=3)

@@ -29,7 +29,7 @@ from rich.table import Table
 from rich.text import Text
 
 from valety_env._jit import cache_folder
-from valety_env.agents import agent_names
+from valety_env.agents import AgentError, agent_names, needs_extra, parse_agent_name
 from valety_env.arena import plan_evaluation, versions
 from valety_env.arena.report import print_evaluation
 from valety_env.cards import SUIT_SYMBOLS
@@ -77,13 +77,16 @@ class Evaluate:
     Examples:
       valety-env evaluate heuristic --against random --deals 2000
       valety-env evaluate checkpoint:runs/a/last --against heuristic --matches 500
-      valety-env evaluate heuristic --game polignac,num_players=5 --json out.json
+      valety-env evaluate onnx:model.onnx,encoder=flat_v0 --against heuristic
+      valety-env evaluate sb3:model.zip --trust --json out.json
+      valety-env evaluate heuristic --game polignac,num_players=5
     """
 
     name: ClassVar[str] = "evaluate"
 
     agent: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="AGENT")]
-    """The agent: NAME[:TARGET][,KEY=VALUE...], such as heuristic or checkpoint:runs/a/last."""
+    """The agent: NAME[:TARGET][,KEY=VALUE...], such as heuristic, checkpoint:runs/a/last or
+    onnx:model.onnx; valety-env info lists them."""
     against: Annotated[tuple[str, ...], tyro.conf.arg(metavar="AGENT [AGENT ...]")] = (
         "random",
         "heuristic",
@@ -99,6 +102,8 @@ class Evaluate:
         int | None, tyro.conf.arg(metavar="S", help_behavior_hint="(default: a new one, told)")
     ] = None
     """The same seed plays the same again, 0...2^64-1."""
+    trust: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Load files that can run code when they are loaded: those of sb3 and rllib."""
     json: Annotated[
         str | None, tyro.conf.arg(metavar="FILE|-", help_behavior_hint="(default: none)")
     ] = None
@@ -114,6 +119,7 @@ class Evaluate:
                 deals=self.deals,
                 matches=self.matches,
                 seed=self.seed,
+                trust=self.trust,
             )
             _check_writable(self.json)
         with _Bar() as bar:
@@ -123,9 +129,51 @@ class Evaluate:
         again = [PROGRAM, "evaluate", self.agent, "--against", *self.against]
         again += ["--deals", str(self.deals), "--matches", str(self.matches)]
         again += ["--game", self.game, "--seed", str(evaluation.seed)]
+        again += ["--trust"] if self.trust else []
         _say(console, f"Again: {shlex.join(again)}")
         if self.json is not None:
             _write_json(evaluation.to_dict(), self.json)
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Export:
+    """Write a checkpoint as an ONNX model, with all that evaluate needs to know of it.
+
+    Other programs can run the file; here it plays as onnx:FILE. It reads observations,
+    float32 (N, entries), and gives the logits of the actions (N, actions), not masked, then the
+    value (N,).
+
+    Examples:
+      valety-env export checkpoint:runs/a/last a.onnx
+    """
+
+    name: ClassVar[str] = "export"
+
+    checkpoint: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="checkpoint:PATH")]
+    """One of our own checkpoints, such as checkpoint:runs/a/last."""
+    file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE.onnx")]
+    """Where to write."""
+
+    def run(self) -> int:
+        """Write; returns the exit code."""
+        with _input_errors():
+            given = parse_agent_name(self.checkpoint)
+            if given.name != "checkpoint" or given.target is None or given.options:
+                raise InputError(
+                    f"{self.checkpoint}: export takes checkpoint:PATH, without options"
+                )
+            if not self.file.endswith(".onnx"):
+                raise InputError(f"{self.file}: the file's name must end in .onnx")
+            _check_writable(self.file, "export")
+            with needs_extra("export", "onnx,train", ("onnx", "torch", "safetensors")):
+                from valety_env.agents.foreign.onnx import export_onnx
+
+                told = export_onnx(given.target, self.file)
+        out = f"{self.file}: {told['game']}, {told['encoder']}"
+        if "step" in told:
+            out += f", step {told['step']}"
+        _say(_out(), out)
         return 0
 
 
@@ -181,7 +229,7 @@ class Info:
         return 0
 
 
-COMMANDS: tuple[Any, ...] = (Evaluate, Info)
+COMMANDS: tuple[Any, ...] = (Evaluate, Export, Info)
 
 
 def _overview(games: dict[str, Rules]) -> dict[str, Any]:
@@ -311,18 +359,19 @@ def _say(console: Console, text: str) -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _check_writable(target: str | None) -> None:
+def _check_writable(target: str | None, what: str = "--json") -> None:
     """Refuse a file that can't be written before any work is done."""
     if target is None or target == "-":
         return
     path = Path(target)
     folder = path.parent
     if path.is_dir():
-        raise InputError(f"--json {target}: it is a folder; name a file, or -")
+        also = ", or -" if what == "--json" else ""
+        raise InputError(f"{what} {target}: it is a folder; name a file{also}")
     if not folder.is_dir():
-        raise InputError(f"--json {target}: there is no folder {folder}")
+        raise InputError(f"{what} {target}: there is no folder {folder}")
     if not os.access(path if path.exists() else folder, os.W_OK):
-        raise InputError(f"--json {target}: it can't be written")
+        raise InputError(f"{what} {target}: it can't be written")
 
 
 def _write_json(value: dict[str, Any], target: str) -> None:
@@ -442,7 +491,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         _complain(str(error))
         return BAD_INPUT
-    except (IllegalActionError, ActionTypeError, OSError) as error:
+    except (IllegalActionError, ActionTypeError, AgentError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             # Whoever read the output has seen enough; nothing is left to flush into.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -19,6 +19,7 @@ from numpy import uint64
 
 from valety_env._jit import int64, kernel
 from valety_env.agents import Agent, agent_name
+from valety_env.agents.metadata import EPISODES, make_metadata
 from valety_env.cards import EMPTY, NUM_CARDS, ONE, card_name, set_names
 from valety_env.engine import (
     DEAL_OVER,
@@ -33,6 +34,7 @@ from valety_env.engine import (
     start_match,
     undealt_cards,
 )
+from valety_env.notation import game_to_text
 from valety_env.observations import (
     FLAT,
     FLAT_SIZE_2,
@@ -51,7 +53,6 @@ from valety_env.rng import mix
 from valety_env.rules import MAX_PLAYERS, SCORING_TRICKS, Rules, make_rules
 from valety_env.view import look, view_legal
 
-EPISODES = ("match", "deal")
 REWARDS = ("win", "points")
 MASKS = ("observation", "info")
 ILLEGAL = ("terminate", "raise", "penalise")
@@ -162,6 +163,32 @@ class Setup:
     def action_space(self) -> gymnasium.spaces.Discrete:
         """Return a new space of actions: cards, and with charges alone two announcements."""
         return gymnasium.spaces.Discrete(self.num_actions)
+
+    def metadata(self, **more: Any) -> dict[str, Any]:
+        """Return what a checkpoint must say of itself to be played by `agents.make_agent`.
+
+        Args:
+            **more: JSON values that are kept, such as `step` and `seed`.
+
+        Returns:
+            JSON values: format, game, rules, episode, encoder and reward.
+
+        Raises:
+            ValueError: if the players are given different encodings.
+        """
+        names = {encoder.name for encoder in self.encoders}
+        if len(names) > 1:
+            raise ValueError(
+                f"observation={self.observation!r}: the metadata of a checkpoint name one encoder"
+            )
+        return make_metadata(
+            game_to_text(self.game, self.rules),
+            self.rules,
+            episode=self.episode,
+            encoder=names.pop(),
+            reward=self.reward,
+            **more,
+        )
 
     @cached_property
     def state_layout(self) -> Layout:

@@ -2,31 +2,42 @@
 
 A name is `NAME[:TARGET][,KEY=VALUE…]`, as in `random`, `random,general=0` or
 `checkpoint:runs/a/last`. The same string names an agent on the command line, in configs and in
-reports.
+reports. Packages that only some agents need are imported when one of those is made.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from valety_env.agents.choosing import AgentError
 from valety_env.agents.heuristic import HeuristicAgent
+from valety_env.agents.metadata import EPISODES
 from valety_env.agents.random import RandomAgent
+from valety_env.observations import ENCODERS
 from valety_env.rules import Rules, make_rules
 
 __all__ = [
     "Agent",
+    "AgentError",
     "AgentName",
+    "UntrustedError",
     "agent_name",
     "agent_names",
     "make_agent",
+    "needs_extra",
     "parse_agent_name",
 ]
+
+
+class UntrustedError(ValueError):
+    """An agent of a file that can run code when it is loaded, without a word that it is trusted."""
 
 
 @runtime_checkable
@@ -76,11 +87,17 @@ class _Kind:
         target: what a target is called in messages; None: the agent takes none.
         options: allowed options, each with what reads its text and raises ValueError; None: the
             agent checks them itself.
+        runs_code: whether its files can run code when they are loaded.
+        extra: the extra of this package that installs what it needs.
+        packages: what that is.
     """
 
     make: Callable[..., Agent]
     target: str | None = None
     options: Mapping[str, Callable[[str], Any]] | None = None
+    runs_code: bool = False
+    extra: str = ""
+    packages: Collection[str] = ()
 
 
 def _switch(text: str) -> bool:
@@ -102,25 +119,87 @@ def _plain_value(text: str) -> bool | int | float | str:
     return text
 
 
-def _make_checkpoint(path: str, rules: Rules, **options: Any) -> Agent:
-    """Load a trained agent; torch is imported only here."""
+def _one_of(allowed: Collection[str]) -> Callable[[str], str]:
+    """Return what reads one of some words."""
+
+    def read(text: str) -> str:
+        if text not in allowed:
+            raise ValueError(f"allowed are {', '.join(allowed)}")
+        return text
+
+    return read
+
+
+def _later(module: str, function: str) -> Callable[..., Agent]:
+    """Return what makes an agent by a function of a module that is imported only then."""
+
+    def make(*arguments: Any, **options: Any) -> Agent:
+        found = getattr(import_module(f"valety_env.agents.{module}"), function)
+        agent: Agent = found(*arguments, **options)
+        return agent
+
+    return make
+
+
+@contextmanager
+def needs_extra(what: str, extra: str, packages: Collection[str]) -> Iterator[None]:
+    """Say of a missing package what to install.
+
+    Args:
+        what: needs it, for the message.
+        extra: of this package, which installs it.
+        packages: those that the extra installs; others that are missing are not our affair.
+    """
     try:
-        neural = import_module("valety_env.agents.neural")
+        yield
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("torch", "safetensors"):
+        package = (error.name or "").split(".")[0]
+        if package not in packages:
             raise
         raise ModuleNotFoundError(
-            f"checkpoint:{path} needs {error.name}: pip install 'valety-env[train]'",
-            name=error.name,
+            f"{what} needs {package}: pip install 'valety-env[{extra}]'", name=error.name
         ) from error
-    agent: Agent = neural.load_checkpoint_agent(path, rules, **options)
-    return agent
 
 
+_SHOWN: dict[str, Callable[[str], Any]] = {
+    "encoder": _one_of(ENCODERS),
+    "episode": _one_of(EPISODES),
+    "temperature": _plain_value,
+}
 _KINDS: dict[str, _Kind] = {
     "random": _Kind(RandomAgent, options={"general": _switch}),
     "heuristic": _Kind(HeuristicAgent, options={"general": _switch}),
-    "checkpoint": _Kind(_make_checkpoint, target="PATH"),
+    "checkpoint": _Kind(
+        _later("neural", "load_checkpoint_agent"),
+        target="PATH",
+        extra="train",
+        packages=("torch", "safetensors"),
+    ),
+    "onnx": _Kind(
+        _later("foreign.onnx", "load_onnx_agent"),
+        target="FILE",
+        options=_SHOWN,
+        extra="onnx",
+        packages=("onnx", "onnxruntime"),
+    ),
+    "sb3": _Kind(
+        _later("foreign.sb3", "load_sb3_agent"),
+        target="FILE",
+        options=_SHOWN,
+        runs_code=True,
+        extra="sb3",
+        packages=("stable_baselines3", "sb3_contrib", "torch"),
+    ),
+    "rllib": _Kind(
+        _later("foreign.rllib", "load_rllib_agent"),
+        target="DIR",
+        options={"module": str, **_SHOWN},
+        runs_code=True,
+        extra="rllib",
+        packages=("ray", "torch"),
+    ),
+    # Who names a function wants it to run.
+    "python": _Kind(_later("foreign.python", "load_python_agent"), target="MODULE:FUNCTION"),
 }
 
 
@@ -174,19 +253,21 @@ def parse_agent_name(text: str) -> AgentName:
     return AgentName(name, target, options)
 
 
-def make_agent(name: str, rules: Rules | str) -> Agent:
+def make_agent(name: str, rules: Rules | str, trust: bool = False) -> Agent:
     """Make an agent from its name.
 
     Args:
         name: `NAME[:TARGET][,KEY=VALUE…]`.
         rules: the rules it will play, or a game's name.
+        trust: whether files that can run code when they are loaded, `sb3:` and `rllib:`, may be.
 
     Returns:
         the agent.
 
     Raises:
         ValueError: for a name, target or option that does not exist; it says what does.
-        ModuleNotFoundError: for `checkpoint` without torch; it says what to install.
+        UntrustedError: if the file can run code, and `trust` is False; nothing of it is read then.
+        ModuleNotFoundError: if what such an agent needs is missing; it says what to install.
     """
     parsed = parse_agent_name(name)
     kind = _KINDS[parsed.name]
@@ -197,5 +278,12 @@ def make_agent(name: str, rules: Rules | str) -> Agent:
             options[key] = read(value)
         except ValueError as error:
             raise ValueError(f"{name!r}: {key}={value}: {error}") from None
+    source = parsed.name if parsed.target is None else f"{parsed.name}:{parsed.target}"
+    if kind.runs_code and trust is not True:
+        raise UntrustedError(
+            f"{source} can run code when it is loaded; if you trust where it comes from, add "
+            "--trust (in Python: make_agent(name, rules, trust=True))"
+        )
     target = () if parsed.target is None else (parsed.target,)
-    return kind.make(*target, make_rules(rules), **options)
+    with needs_extra(source, kind.extra, kind.packages):
+        return kind.make(*target, make_rules(rules), **options)

@@ -15,6 +15,10 @@ from valety_env.rng import mix
 from valety_env.rules import LEAD_WINNER, MAX_PLAYERS, TRUMP_LAST_CARD
 
 
+class AgentError(ValueError):
+    """A player cannot answer: its model fails, or gives what is no number."""
+
+
 def check_temperature(temperature: Any) -> float:
     """Return a temperature.
 

@@ -112,15 +112,16 @@ class Evaluation:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that results depend on; torch's only if it is loaded."""
+    """Return the versions that results depend on; those of what runs models only if loaded."""
     from valety_env import __version__
 
     found = {"valety_env": __version__, "python": platform.python_version()}
     for name in ("numpy", "numba", "gymnasium", "pettingzoo"):
         found[name] = importlib.metadata.version(name)
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        found["torch"] = str(torch.__version__)
+    for name in ("torch", "onnxruntime", "stable_baselines3", "ray"):
+        loaded = sys.modules.get(name)
+        if loaded is not None:
+            found[name] = str(loaded.__version__)
     return found
 
 
@@ -253,6 +254,7 @@ def plan_evaluation(
     matches: int = 0,
     seed: int | None = None,
     tables: int = TABLES,
+    trust: bool = False,
     **rule_options: Any,
 ) -> Plan:
     """Check all that an evaluation needs and load its agents; arguments as for `evaluate`.
@@ -286,10 +288,10 @@ def plan_evaluation(
     def seated(player: str | Agent) -> tuple[Agent, Agent]:
         if not isinstance(player, str):
             return player, player
-        for_deals = make_agent(player, single.played)
+        for_deals = make_agent(player, single.played, trust)
         if not matches or single.played == whole_match.played:
             return for_deals, for_deals
-        return for_deals, make_agent(player, whole_match.played)
+        return for_deals, make_agent(player, whole_match.played, trust)
 
     return Plan(
         game=text,
@@ -313,6 +315,7 @@ def evaluate(
     matches: int = 0,
     seed: int | None = None,
     tables: int = TABLES,
+    trust: bool = False,
     progress: Progress | None = None,
     **rule_options: Any,
 ) -> Evaluation:
@@ -331,6 +334,7 @@ def evaluate(
         seed: 0…2^64−1; None: 64 bits of entropy, told in the result. The same seed gives the same
             result, whatever else is evaluated with it.
         tables: how many are played at once, at most; results don't depend on it.
+        trust: whether agents may be loaded from files that can run code then, as for `make_agent`.
         progress: called often with what is being played, how many of its pairs are done (a float)
             and how many there are.
         **rule_options: fields of `rules.Rules`, such as `num_players=5`.
@@ -342,6 +346,7 @@ def evaluate(
         ValueError: for an unknown agent, game or option, or impossible numbers.
         IllegalActionError: if an agent chooses an action that is not legal.
         ActionTypeError: if an agent does not give one whole number a table.
+        AgentError: if an agent's model fails.
     """
     plan = plan_evaluation(
         agent,
@@ -351,6 +356,7 @@ def evaluate(
         matches=matches,
         seed=seed,
         tables=tables,
+        trust=trust,
         **rule_options,
     )
     return plan.run(progress)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy import uint64
 
 from valety_env._jit import int64, kernel
-from valety_env.agents import Agent, agent_name, agent_names, make_agent
+from valety_env.agents import Agent, UntrustedError, agent_name, agent_names, make_agent
 from valety_env.engine import legal_actions
 from valety_env.episode import IllegalActionError, Setup, decision_key
 from valety_env.episode import ask as ask_agent
@@ -116,7 +116,14 @@ class Line:
         for place, one in enumerate(given, 1):
             if isinstance(one, str):
                 # Agents have no memory, so that one can play several seats.
-                agent = made[one] if one in made else make_agent(one, rules)
+                try:
+                    agent = made[one] if one in made else make_agent(one, rules)
+                except UntrustedError:
+                    raise UntrustedError(
+                        f"opponent={one!r} can run code when it is loaded; if you trust where it "
+                        "comes from, give the agent itself, made by "
+                        "valety_env.make_agent(name, rules, trust=True)"
+                    ) from None
                 made[one] = agent
             elif callable(getattr(one, "act", None)):
                 agent = one
