@@ -2,7 +2,10 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
 
 import hypothesis
@@ -85,3 +88,15 @@ def pytest_configure(config: pytest.Config) -> None:
     minutes = config.getoption("minutes")
     if minutes is not None:
         config.pluginmanager.register(TimeLimit(minutes), "time-limit")
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as users install it, built once."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
+    command += ["--quiet", "--wheel-dir", str(folder), str(Path(__file__).resolve().parent.parent)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (built,) = folder.glob("*.whl")
+    return built

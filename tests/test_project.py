@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-import venv
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -150,15 +149,6 @@ def test_a_time_limit_is_no_failure_but_a_failed_test_is(
     assert ("1 passed" if code == 0 else "1 failed") in done.stdout
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet"]
-    run([*pip, "--wheel-dir", folder, ROOT])
-    (built,) = folder.glob("*.whl")
-    return built
-
-
 def test_the_wheel_has_the_package_whole_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -168,66 +158,3 @@ def test_the_wheel_has_the_package_whole_and_nothing_else(wheel: Path) -> None:
     assert "valety_env/py.typed" in names
     assert all(name.startswith("valety_env/") for name in names)
     assert not any(name.endswith((".pyc", ".patch")) or "/test" in name for name in names)
-
-
-# What a new user does first, with the core alone: no torch, no pygame.
-USE = """
-import importlib.util, json, subprocess, sys
-import numpy as np
-import pettingzoo, gymnasium
-import valety_env
-from valety_env import polignac_v0, valety_v0
-
-assert importlib.util.find_spec("torch") is None and importlib.util.find_spec("pygame") is None
-
-def play(env):
-    env.reset(seed=7)
-    for agent in env.agent_iter():
-        observation, reward, termination, truncation, info = env.last()
-        done = termination or truncation
-        env.step(None if done else int(np.flatnonzero(observation["action_mask"])[0]))
-    env.close()
-
-play(valety_v0.env())
-play(polignac_v0.env(num_players=5, episode="deal"))
-if hasattr(pettingzoo, "make"):
-    play(pettingzoo.make("aec", "valety/valety-v0"))
-    play(pettingzoo.make("aec", "valety/polignac-v0", num_players=5))
-env = gymnasium.make("valety/Valety-v0", opponent="random")
-env.reset(seed=7)
-env.step(int(np.flatnonzero(env.unwrapped.action_masks())[0]))
-batch = valety_env.vector.SelfPlayEnv("valety", num_envs=8, seed=0)
-batch.reset()
-batch.step(batch.sample())
-command = [sys.executable, "-m", "valety_env.cli", "evaluate", "heuristic", "--against", "random"]
-done = subprocess.run(
-    [*command, "--deals", "50", "--matches", "2", "--json", "-"], capture_output=True, text=True
-)
-assert done.returncode == 0, done.stderr
-assert json.loads(done.stdout)["results"][0]["points_per_deal"] > 0
-"""
-
-# The lowest versions that pyproject.toml allows and Python 3.11 has wheels of.
-LOWEST = [
-    re.sub(r">=([^,]+).*", r"==\1", requirement)
-    for requirement in PYPROJECT["project"]["dependencies"]
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("versions", ["tested", "lowest"])
-def test_the_wheel_works_in_an_empty_environment(
-    wheel: Path, tmp_path: Path, versions: str
-) -> None:
-    if versions == "lowest" and sys.version_info[:2] != (3, 11):
-        pytest.skip("the lowest versions are those of the lowest Python, 3.11")
-    venv.create(tmp_path / "venv", with_pip=True)
-    python = tmp_path / "venv" / "bin" / "python"
-    chosen = ["-c", ROOT / "constraints.txt"] if versions == "tested" else LOWEST
-    run([python, "-m", "pip", "install", "--quiet", wheel, *chosen], cwd=tmp_path)
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    run(
-        [python, "-W", "error::DeprecationWarning:valety_env", "-c", USE],
-        cwd=tmp_path,
-        env=environment,
-    )
