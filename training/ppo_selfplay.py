@@ -35,7 +35,13 @@ from valety_env.arena.report import print_evaluation
 from valety_env.learning.distributions import entropy, masked_log_probs, sample_actions
 from valety_env.learning.progress import RunProgress, StopRequest
 from valety_env.learning.rollout import Rollout
-from valety_env.learning.runs import make_run_folder, read_options, to_toml
+from valety_env.learning.runs import (
+    import_wandb,
+    make_run_folder,
+    read_options,
+    to_toml,
+    track_run,
+)
 from valety_env.rng import mix
 from valety_env.rules import parse_game
 from valety_env.vector import SelfPlayEnv
@@ -59,6 +65,12 @@ class Args:
     """a TOML file with options; flags win over it"""
     runs: str = "runs"
     """the folder in which the run gets its own"""
+    track: bool = False
+    """show the run in Weights & Biases; WANDB_MODE=offline keeps it on this machine"""
+    wandb_project_name: str = "valety_env"
+    """the project in Weights & Biases"""
+    wandb_entity: str | None = None
+    """the user or team there"""
 
     minutes: float | None = None
     """train for so long; 10 if --total-timesteps is not given either, and the first to come if
@@ -145,6 +157,8 @@ class TrainingError(Exception):
 def main(args: Args) -> Path:
     """Train, evaluate the last checkpoint, and return the run's folder."""
     game, rules = parse_game(args.game)
+    if args.track:
+        import_wandb()  # before anything is written
     minutes = args.minutes
     if minutes is None:
         minutes = math.inf if args.total_timesteps is not None else DEFAULT_MINUTES
@@ -178,6 +192,10 @@ def main(args: Args) -> Path:
 
     folder = make_run_folder(args.runs, args.game, args.exp_name, args.seed)
     (folder / "config.toml").write_text(to_toml(args), encoding="utf-8")
+    tracked = None
+    if args.track:
+        # Only writers made after it are listened to.
+        tracked = track_run(folder, args, args.wandb_project_name, args.wandb_entity)
     writer = SummaryWriter(str(folder))
     print(f"{folder}: a network of {sum(p.numel() for p in parameters):,} weights")
 
@@ -368,6 +386,8 @@ def main(args: Args) -> Path:
         )
         (folder / "evaluation.json").write_text(json.dumps(final.to_dict()), encoding="utf-8")
         print_evaluation(final)
+    if tracked:
+        tracked.finish()
     return folder
 
 

@@ -1,4 +1,4 @@
-"""A training run's options and its folder."""
+"""A training run's options, its folder, and who is told of it."""
 
 from __future__ import annotations
 
@@ -110,3 +110,49 @@ def make_run_folder(runs: str | Path, game: str, exp_name: str, seed: int) -> Pa
     except FileExistsError:
         raise ValueError(f"{folder} belongs to another run; try again in a second") from None
     return folder
+
+
+def import_wandb() -> Any:
+    """Return the module of Weights & Biases.
+
+    Raises:
+        ValueError: if it is not installed; the message says what to do.
+    """
+    try:
+        import wandb
+    except ModuleNotFoundError as error:
+        if error.name != "wandb":
+            raise
+        raise ValueError("--track needs wandb: pip install 'valety-env[track]'") from None
+    return wandb
+
+
+def track_run(folder: Path, options: Any, project: str, entity: str | None) -> Any:
+    """Show a run in Weights & Biases: its options, and all that TensorBoard is told from now on.
+
+    The environment variables of Weights & Biases have their usual meaning: with
+    `WANDB_MODE=offline` nothing is sent, and nobody is asked to log in.
+
+    Args:
+        folder: of the run; its name is the run's. What is kept on disk lies in `wandb/` beside it.
+        options: a dataclass.
+        project: the project in Weights & Biases.
+        entity: the user or team there; None: as Weights & Biases is set up.
+
+    Returns:
+        the run, to be ended by `finish()`.
+
+    Raises:
+        ValueError: if wandb is not installed.
+    """
+    return import_wandb().init(
+        project=project,
+        entity=entity,
+        name=folder.name,
+        config=vars(options),
+        # Not in the folder itself: its copies of TensorBoard's files would be found there, copied
+        # again, and so on.
+        dir=folder.parent,
+        sync_tensorboard=True,
+        save_code=True,
+    )

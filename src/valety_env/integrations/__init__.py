@@ -1,0 +1,1 @@
+"""What joins the environments to one framework each; every module needs its own framework."""
