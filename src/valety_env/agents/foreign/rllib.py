@@ -7,6 +7,7 @@ one above, up to that which holds the folder named.
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -42,55 +43,71 @@ def load_rllib_agent(
         ValueError: in one line: what was given and what is allowed.
     """
     import torch
-    from ray.rllib.core.columns import Columns
     from ray.rllib.core.rl_module.rl_module import RLModule
 
     folder = _find_module(path, module)
     told = _read_metadata(Path(path), folder)
     try:
+        # RLlib passes over a class that cannot be imported, and fails later without its name.
+        pickle.loads((folder / RLModule.CLASS_AND_CTOR_ARGS_FILE_NAME).read_bytes())
         # PyArrow, which reads the files, knows absolute paths alone.
         loaded = RLModule.from_checkpoint(str(folder.resolve()))
-        observation_space, action_space = loaded.observation_space, loaded.action_space
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] in ("ray", "torch"):
-            raise
-        raise ValueError(
-            f"rllib:{path} needs the module {error.name}, which cannot be imported here"
-        ) from error
+        if isinstance(loaded, torch.nn.Module):
+            loaded.eval()
     except Exception as error:
         raise ValueError(
             f"rllib:{path} cannot be loaded: {type(error).__name__}: {one_line(error)}"
         ) from error
-    if not isinstance(loaded, torch.nn.Module):
-        raise ValueError(f"rllib:{path} has a {type(loaded).__name__}; it must be a TorchRLModule")
-    network: Any = loaded
-    if network.is_stateful():
-        raise ValueError(f"rllib:{path} has a memory of its own, but agents are without one")
-    network.eval()
+    if module is not None:
+        options["module"] = module
+    return play_module(loaded, rules, told, path, **options)
+
+
+def play_module(
+    module: Any, rules: Rules, told: dict[str, Any] | None, target: str, /, **options: Any
+) -> PolicyAgent:
+    """Make the player of an RLModule at hand, such as one in training.
+
+    Args:
+        module: a TorchRLModule without memory; the player sees what changes in it later.
+        rules: the rules it will play.
+        told: its metadata, checked; None if it has none.
+        target: what follows `rllib:` in the player's name.
+        **options: as `PolicyAgent` takes them.
+
+    Raises:
+        ValueError: in one line: what was given and what is allowed.
+    """
+    import torch
+    from ray.rllib.core.columns import Columns
+
+    source = f"rllib:{target}"
+    kind = type(module)
+    if not issubclass(kind, torch.nn.Module):
+        raise ValueError(f"{source} has a {kind.__name__}; it must be a TorchRLModule")
+    if module.is_stateful():
+        raise ValueError(f"{source} has a memory of its own, but agents are without one")
     try:
-        observed = Observed(observation_space)
+        observed = Observed(module.observation_space)
     except ValueError as error:
-        raise ValueError(f"rllib:{path} observes {error}") from None
+        raise ValueError(f"{source} observes {error}") from None
     try:
-        actions = count_actions(action_space)
+        actions = count_actions(module.action_space)
     except ValueError as error:
-        raise ValueError(f"rllib:{path} acts in {error}") from None
+        raise ValueError(f"{source} acts in {error}") from None
 
     def ask(shown: Any, masks: np.ndarray) -> np.ndarray:
         laid_out = observed.lay_out(shown, masks)
         with torch.no_grad():
-            given = network.forward_inference({Columns.OBS: _to_torch(torch, laid_out)})
+            given = module.forward_inference({Columns.OBS: _to_torch(torch, laid_out)})
             if Columns.ACTION_DIST_INPUTS not in given:
-                raise ValueError(
-                    f"it gives {', '.join(given)}, but no {Columns.ACTION_DIST_INPUTS}"
-                )
+                found = ", ".join(given)
+                raise ValueError(f"it gives {found}, but no {Columns.ACTION_DIST_INPUTS}")
             logits: np.ndarray = given[Columns.ACTION_DIST_INPUTS].cpu().numpy()
         return logits
 
     model = Model(ask, observed.shape, actions)
-    if module is not None:
-        options["module"] = module
-    return PolicyAgent(model, rules, told, kind="rllib", target=path, **options)
+    return PolicyAgent(model, rules, told, kind="rllib", target=target, **options)
 
 
 def _to_torch(torch: Any, value: Any) -> Any:
