@@ -808,6 +808,16 @@ def test_a_function_of_the_users_is_evaluated_as_others_are() -> None:
     assert result.points_per_deal != 0
 
 
+def test_the_player_that_the_documentation_shows_plays_the_lowest_card(here: Path) -> None:
+    text = (Path(__file__).parents[1] / "docs/agents.md").read_text("utf-8")
+    code = next(part for part in text.split("```") if "class Lowest" in part)
+    (here / "own_documented.py").write_text(code.removeprefix("python"))
+    views, legal, keys = some_views(RULES["valety"], 4, 4)
+    agent = make_agent("python:own_documented:Lowest", RULES["valety"])
+    lowest = [(int(actions) & -int(actions)).bit_length() - 1 for actions in legal]
+    assert agent.act(views, legal, keys).tolist() == lowest
+
+
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("name", "said"),
