@@ -15,12 +15,16 @@ from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
-import torch
-import torch.nn as nn
-import torch.optim as optim
 import tyro
-from torch.distributions.categorical import Categorical
-from torch.utils.tensorboard import SummaryWriter
+
+try:
+    import torch
+    import torch.nn as nn
+    import torch.optim as optim
+    from torch.distributions.categorical import Categorical
+    from torch.utils.tensorboard import SummaryWriter
+except ModuleNotFoundError as error:  # valety_env: PyTorch does not come with it unasked
+    raise SystemExit(f"{error.name} is missing: pip install 'valety-env[train]'") from None
 
 from valety_env import evaluate  # valety_env: the import also registers the environments
 from valety_env.arena.report import print_evaluation

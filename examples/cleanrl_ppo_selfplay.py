@@ -14,12 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
-import torch.nn as nn
-import torch.optim as optim
 import tyro
-from torch.distributions.categorical import Categorical
-from torch.utils.tensorboard import SummaryWriter
+
+try:
+    import torch
+    import torch.nn as nn
+    import torch.optim as optim
+    from torch.distributions.categorical import Categorical
+    from torch.utils.tensorboard import SummaryWriter
+except ModuleNotFoundError as error:  # valety_env: PyTorch does not come with it unasked
+    raise SystemExit(f"{error.name} is missing: pip install 'valety-env[train]'") from None
 
 from valety_env import evaluate, polignac_v0, valety_v0
 from valety_env.arena.report import print_evaluation

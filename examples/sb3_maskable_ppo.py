@@ -7,11 +7,15 @@ valety-env evaluate sb3:runs/sb3_maskable_ppo__1.zip --trust --against random he
 from pathlib import Path
 
 import gymnasium
-import torch
 import tyro
-from sb3_contrib import MaskablePPO
-from stable_baselines3.common.env_util import make_vec_env
-from stable_baselines3.common.vec_env import VecMonitor
+
+try:
+    import torch
+    from sb3_contrib import MaskablePPO
+    from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.vec_env import VecMonitor
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error.name} is missing: pip install 'valety-env[sb3]'") from None
 
 from valety_env import evaluate
 from valety_env.agents.metadata import make_metadata

@@ -23,10 +23,14 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import torch
 from numpy import uint64
-from torch import nn
-from torch.utils.tensorboard import SummaryWriter
+
+try:
+    import torch
+    from torch import nn
+    from torch.utils.tensorboard import SummaryWriter
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error.name} is missing: pip install 'valety-env[train]'") from None
 
 import valety_env
 from valety_env.agents.neural import ActorCritic, NetworkConfig, NeuralAgent, save_checkpoint

@@ -17,12 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import nn
 
 from valety_env._jit import kernel
+from valety_env.agents import needs_extra
 from valety_env.agents.choosing import check_temperature, draw_action, forget_match
 from valety_env.agents.metadata import FORMAT_VERSION, KEY, REQUIRED, check_metadata, read_json
 from valety_env.cards import EMPTY
@@ -30,6 +27,12 @@ from valety_env.observations import WORDS, encode, make_encoder
 from valety_env.rng import mix
 from valety_env.rules import Rules
 from valety_env.view import VIEW
+
+with needs_extra(__name__, "train", ("torch", "safetensors")):
+    import torch
+    from safetensors import SafetensorError, safe_open
+    from safetensors.torch import save_file
+    from torch import nn
 
 # What the metadata must hold.
 _REQUIRED = (*REQUIRED, "network")

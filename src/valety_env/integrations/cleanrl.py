@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import nn
-
 import valety_env
+from valety_env.agents import needs_extra
+
+with needs_extra(__name__, "train", ("torch",)):
+    import torch
+    from torch import nn
+
 from valety_env.agents.neural import ActorCritic, NetworkConfig, save_checkpoint
 
 

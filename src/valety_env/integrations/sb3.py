@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 from gymnasium.vector import VectorEnv
-from stable_baselines3.common.vec_env import VecEnv
 
+from valety_env.agents import needs_extra
 from valety_env.single import VectorSingleEnv
+
+with needs_extra(__name__, "sb3", ("stable_baselines3", "torch")):
+    from stable_baselines3.common.vec_env import VecEnv
 
 Observation = Any  # an array (N, …), or a dict of such arrays
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import torch
 from numpy import float64, uint64
 
 from valety_env._jit import kernel
+from valety_env.agents import needs_extra
 from valety_env.agents.choosing import draw_action
 from valety_env.cards import EMPTY, ONE, lowest
 from valety_env.rng import mix
+
+with needs_extra(__name__, "train", ("torch",)):
+    import torch
 
 
 def masked_log_probs(logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
