@@ -139,7 +139,10 @@ class Environment:
         """Return the environment variables for its Python: none that leads to other packages."""
         strangers = ("PYTHON", "PYTEST", "NUMBA")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(strangers)}
-        return kept | {"VALETY_ENV_CACHE_DIR": str(self.folder.parent / "kernels"), "COLUMNS": "120"}
+        return kept | {
+            "VALETY_ENV_CACHE_DIR": str(self.folder.parent / "kernels"),
+            "COLUMNS": "120",
+        }
 
     def run(self, *lines: str) -> str:
         """Run lines of Python; return what they print."""
@@ -147,9 +150,9 @@ class Environment:
         return run([*command, "\n".join(lines)], cwd=self.folder, env=self.variables())
 
     def fails(self, *command: str | Path) -> str:
-        """Run a command that must fail; return the last line of its standard error."""
+        """Run a command that must fail; return what it says on standard error."""
         done = subprocess.run(
-            [self.python, *command],
+            command,
             capture_output=True,
             text=True,
             check=False,
@@ -157,7 +160,7 @@ class Environment:
             env=self.variables(),
         )
         assert done.returncode != 0, done.stdout
-        return done.stderr.strip().splitlines()[-1]
+        return done.stderr.strip()
 
     def test(self, files: Collection[str], *options: str) -> tuple[int, set[str]]:
         """Run tests; return how many passed, and why others were skipped or failed as they must."""
@@ -257,3 +260,100 @@ def test_with_no_framework_installed_the_package_plays_and_evaluates(alone: Envi
     alone.run(USE)
     info = run([alone.script, "info"], env=alone.variables(), cwd=alone.folder)
     assert f"valety_env {PROJECT['version']}" in re.sub(r"\s+", " ", info)
+
+
+# The parts that need more than the core, and the extra that each must name.
+PARTS = {
+    "agents.neural": "train",
+    "integrations.cleanrl": "train",
+    "integrations.rllib": "rllib",
+    "integrations.sb3": "sb3",
+    "learning.distributions": "train",
+}
+
+
+def test_each_module_can_be_imported_or_names_the_extra_that_it_needs(alone: Environment) -> None:
+    files = [path.relative_to(alone.package) for path in sorted(alone.package.rglob("*.py"))]
+    names = [".".join(file.with_suffix("").parts).removesuffix(".__init__") for file in files]
+    modules = [f"valety_env.{name}" for name in names if name not in ("__init__", "__main__")]
+    printed = alone.run(
+        "import importlib, json",
+        "failed = {}",
+        f"for name in {modules}:",
+        "    try:",
+        "        importlib.import_module(name)",
+        "    except ModuleNotFoundError as error:",
+        "        failed[name] = str(error)",
+        "print(json.dumps(failed))",
+    )
+    failed = json.loads(printed)
+    assert len(modules) > 40
+    parts = [*failed]
+    # A package that cannot be imported takes its modules with it.
+    parts = [name for name in parts if not any(name.startswith(f"{other}.") for other in parts)]
+    assert sorted(parts) == [f"valety_env.{name}" for name in sorted(PARTS)]
+    for name, extra in PARTS.items():
+        told = failed[f"valety_env.{name}"]
+        command = re.escape(f"pip install 'valety-env[{extra}]'")
+        assert re.fullmatch(rf"valety_env\.{re.escape(name)} needs \w+: {command}", told)
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [
+        (["evaluate", "checkpoint:runs/a", "--against", "random"], "train"),
+        (["evaluate", "random", "--against", "onnx:a.onnx"], "onnx"),
+        (["evaluate", "sb3:a.zip", "--trust"], "sb3"),
+        (["evaluate", "rllib:runs/a", "--trust"], "rllib"),
+        (["export", "checkpoint:runs/a", "a.onnx"], "onnx,train"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[0],
+)
+def test_a_command_names_the_extra_that_an_agent_needs_in_one_line(
+    alone: Environment, command: list[str], extra: str
+) -> None:
+    told = alone.fails(alone.script, *command)
+    assert re.fullmatch(rf"valety-env: .* pip install 'valety-env\[{extra}\]'", told)
+
+
+def test_drawing_names_its_extra(alone: Environment) -> None:
+    printed = alone.run(
+        "import json",
+        "from valety_env import polignac_v0, valety_v0",
+        "from valety_env.single import SingleEnv, VectorSingleEnv",
+        "told = []",
+        "for make in (valety_v0.env, polignac_v0.env, SingleEnv, VectorSingleEnv):",
+        "    for mode in ('human', 'rgb_array'):",
+        "        if (make, mode) == (VectorSingleEnv, 'human'):",
+        "            continue",
+        "        try:",
+        "            env = make(render_mode=mode)",
+        "            env.reset(seed=0)",
+        "            env.render()",
+        "        except ImportError as error:",
+        "            told.append(str(error))",
+        "print(json.dumps(told))",
+    )
+    needs = "windows and pictures need pygame, which is not installed: "
+    assert json.loads(printed) == [needs + "pip install 'valety-env[render]'"] * 7
+
+
+SCRIPTS = sorted(
+    str(path.relative_to(ROOT))
+    for name in ("examples", "training")
+    for path in (ROOT / name).glob("*.py")
+)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_runs_or_says_in_one_line_what_to_install(alone: Environment, script: str) -> None:
+    needs = re.findall(
+        r"^\s*(?:import|from) (torch|sb3_contrib|ray)\b",
+        (ROOT / script).read_text("utf-8"),
+        re.MULTILINE,
+    )
+    if not needs:
+        run([alone.python, ROOT / script, "--help"], env=alone.variables(), cwd=alone.folder)
+        return
+    told = alone.fails(alone.python, ROOT / script, "--help")
+    assert re.fullmatch(r"\w+ is missing: pip install 'valety-env\[(train|sb3|rllib)\]'", told)
