@@ -60,7 +60,7 @@ test-slow-rllib: $(RLLIB)/rllib.stamp
 test-slow-rest: $(VENV)/test.stamp
 	$(PY) -m pytest -m slow $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
-faults: $(VENV)/test.stamp
+faults: $(VENV)/test.stamp $(RLLIB)/rllib.stamp
 	$(PY) tools/faults.py $(ARGS)
 
 lint: $(VENV)/test.stamp

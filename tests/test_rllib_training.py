@@ -24,6 +24,7 @@ import torch
 import tree
 from ray import tune
 from ray.rllib.algorithms.ppo import PPO, PPOConfig
+from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
@@ -185,6 +186,33 @@ def test_a_checkpoint_in_our_evaluation_has_the_result_that_the_callback_reporte
     )
     names = ("points_per_deal", "points_low", "points_high", "win_rate", "win_low", "win_high")
     assert json.loads(done.stdout.splitlines()[-1]) == [reported[name] for name in names]
+
+
+def test_an_evaluations_means_are_over_all_its_episodes() -> None:
+    seen = []
+
+    class Watch(RLlibCallback):
+        def on_episode_end(self, *, episode, prev_episode_chunks, env_runner, **kwargs) -> None:
+            if env_runner.config.in_evaluation:
+                chunks = [*prev_episode_chunks, episode]
+                mains = [c.agent_episodes[a] for c in chunks for a in c.agent_ids]
+                seen.append(sum(m.get_return() for m in mains if m.module_id == "main"))
+
+    mapping = rllib.SeatMapping(["player_0", "player_1"], ["random"], 0.0)
+    config = make_config().callbacks(Watch)
+    config.evaluation(
+        evaluation_interval=1000,
+        evaluation_duration=400,
+        evaluation_num_env_runners=0,
+        evaluation_config={"policy_mapping_fn": mapping},
+    )
+    algorithm = config.build_algo()
+    try:
+        found = algorithm.evaluate()["env_runners"]
+    finally:
+        algorithm.stop()
+    assert found["num_episodes"] == len(seen) == 400
+    assert found["module_episode_returns_mean"]["main"] == pytest.approx(np.mean(seen))
 
 
 @pytest.mark.parametrize(("explore", "option"), [(True, ",temperature=1"), (False, "")])

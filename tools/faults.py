@@ -6,11 +6,13 @@ lines below, then comes a unified diff as `git diff` prints it, paths from the r
     # What is wrong, in a sentence or two.
     # test: tests/test_rules.py::test_V7_a_seat_that_can_follow_suit_must
     # jit: off
+    # venv: .venv-rllib
 
 `test:` names a test that must fail, once or more; `jit: off`, which may be left out, runs them as
-plain Python, which is quicker where little is computed. A fault is noticed when pytest ends with 1
-(tests failed) and reports each named test as failed: an error of collection or of a fixture is not
-enough. Before that, each named test must pass without the fault.
+plain Python, which is quicker where little is computed; `venv:`, which may be left out, runs them
+in that virtual environment of the project's. A fault is noticed when pytest ends with 1 (tests
+failed) and reports each named test as failed: an error of collection or of a fixture is not enough.
+Before that, each named test must pass without the fault.
 
     python tools/faults.py             # all
     python tools/faults.py jack suit   # those whose name contains one of the words
@@ -30,17 +32,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-HEADER = re.compile(r"^# (test|jit):\s*(.*?)\s*$", re.MULTILINE)
+HEADER = re.compile(r"^# (test|jit|venv):\s*(.*?)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One patch: its name, its text, the tests that must notice it."""
+    """One patch: its name, its text, the tests that must notice it, and how these run."""
 
     name: str
     patch: Path
     tests: tuple[str, ...]
     jit: bool
+    python: str
 
 
 def read_fault(patch: Path) -> Fault:
@@ -53,7 +56,11 @@ def read_fault(patch: Path) -> Fault:
     jit = [value for key, value in fields if key == "jit"]
     if jit not in ([], ["off"]):
         raise ValueError(f"{patch.name}: '# jit:' can only be 'off'")
-    return Fault(patch.stem, patch, tests, jit=not jit)
+    venvs = [value for key, value in fields if key == "venv"]
+    python = patch.resolve().parents[2].joinpath(*venvs[:1], "bin", "python")
+    if venvs and not python.exists():
+        raise ValueError(f"{patch.name}: its tests run in {venvs[0]}, which is not there")
+    return Fault(patch.stem, patch, tests, not jit, str(python) if venvs else sys.executable)
 
 
 def copy_tree(root: Path, target: Path) -> None:
@@ -80,7 +87,7 @@ def apply(copy: Path, patch: Path, *options: str) -> str:
     return "" if done.returncode == 0 else done.stderr.strip() or "git apply failed"
 
 
-def run_tests(copy: Path, tests: Sequence[str], jit: bool) -> tuple[int, str]:
+def run_tests(copy: Path, tests: Sequence[str], jit: bool, python: str) -> tuple[int, str]:
     """Run the tests on the copy's sources; return pytest's exit code and what it printed."""
     environment = os.environ | {
         "COLUMNS": "300",
@@ -93,7 +100,7 @@ def run_tests(copy: Path, tests: Sequence[str], jit: bool) -> tuple[int, str]:
     environment.pop("PYTEST_ADDOPTS", None)
     if not jit:
         environment["NUMBA_DISABLE_JIT"] = "1"
-    command = [sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=short", "--color=no"]
+    command = [python, "-m", "pytest", "-q", "-rfE", "--tb=short", "--color=no"]
     done = subprocess.run(
         [*command, "-p", "no:cacheprovider", *tests],
         cwd=copy,
@@ -122,7 +129,7 @@ def plant(copy: Path, fault: Fault) -> str:
     complaint = apply(copy, fault.patch)
     if complaint:
         return f"does not apply:\n{tail(complaint)}"
-    code, output = run_tests(copy, fault.tests, fault.jit)
+    code, output = run_tests(copy, fault.tests, fault.jit, fault.python)
     complaint = apply(copy, fault.patch, "--reverse")
     if complaint:
         raise RuntimeError(f"{fault.name} cannot be taken out again: {complaint}")
@@ -154,14 +161,14 @@ def check(root: Path, faults: Sequence[Fault], jobs: int) -> int:
                 copies.put(copy)
 
         first = Path(folder).resolve() / "0" / "tree"
-        for jit in (True, False):
-            tests = sorted({test for fault in faults if fault.jit == jit for test in fault.tests})
-            if tests:
-                how = "compiled" if jit else "as plain Python"
-                print(f"without a fault, {how}: {len(tests)} tests", end=" ", flush=True)
-                code, output = run_tests(first, tests, jit)
-                print("pass" if code == 0 else f"do not pass:\n{tail(output, 40)}", flush=True)
-                wrong += code != 0
+        for jit, python in sorted({(fault.jit, fault.python) for fault in faults}, reverse=True):
+            alike = [fault for fault in faults if (fault.jit, fault.python) == (jit, python)]
+            tests = sorted({test for fault in alike for test in fault.tests})
+            how = "compiled" if jit else "as plain Python"
+            print(f"without a fault, {how}: {len(tests)} tests", end=" ", flush=True)
+            code, output = run_tests(first, tests, jit, python)
+            print("pass" if code == 0 else f"do not pass:\n{tail(output, 40)}", flush=True)
+            wrong += code != 0
         if wrong:
             print("The tests must pass before a fault can show anything.")
             return wrong
