@@ -294,6 +294,20 @@ def test_rllibs_own_runner_and_processes_of_the_batch_runner_train_too() -> None
             algorithm.stop()
 
 
+def test_the_example_of_the_documentation_runs_as_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "frameworks.md").read_text("utf-8")
+    (example,) = re.findall(r"^```python\n(.*?ray\.rllib.*?)^```", text, re.MULTILINE | re.DOTALL)
+    scope: dict = {"__name__": "documentation"}
+    exec(compile(example, "docs/frameworks.md", "exec"), scope)
+    scope["algorithm"].stop()
+    result = evaluate("rllib:rllib-checkpoint", ["random"], deals=100, seed=0, trust=True)
+    measured = scope["result"]["baselines"]["random"]["points_per_deal"]
+    assert result.results[0].points_per_deal == measured
+
+
 def run_script(*arguments: str, **more) -> subprocess.CompletedProcess:
     return subprocess.run(
         [sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, **more

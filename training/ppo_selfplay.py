@@ -368,7 +368,7 @@ def main(args: Args) -> Path:
                 for result in measured.results:
                     name = f"eval/points_per_deal_{result.opponent}"
                     writer.add_scalar(name, result.points_per_deal, global_step)
-                progress.measured(measured)
+                progress.measured({r.opponent: r.points_per_deal for r in measured.results})
             progress.update(fraction_done(), global_step, rate)
 
     path = save("last")

@@ -245,6 +245,8 @@ def main(args: Args) -> Path:
             steps = int(result["env_runners"]["num_env_steps_sampled_lifetime"])
             for name, number in rllib.numbers(result):
                 writer.add_scalar(name, number, steps)
+            if measured := result.get("baselines"):
+                progress.measured({name: m["points_per_deal"] for name, m in measured.items()})
             if algorithm.iteration % args.checkpoint_every == 0:
                 rllib.save_algorithm(algorithm, last, seed=args.seed)
             now = time.monotonic() - start

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Mapping
 from types import FrameType, TracebackType
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
-from valety_env.arena import Evaluation
 
 # Where nobody watches, in a log file, a line comes so often.
 LOG_SECONDS = 30.0
@@ -86,11 +85,10 @@ class RunProgress:
         if self._bar:
             self._bar.stop()
 
-    def measured(self, evaluation: Evaluation) -> None:
-        """Show from now on what an evaluation has found."""
+    def measured(self, points: Mapping[str, float]) -> None:
+        """Show from now on what was measured: opponent → points a deal."""
         self._measured = "".join(
-            f", {result.points_per_deal:+.2f} against {result.opponent}"
-            for result in evaluation.results
+            f", {value:+.2f} against {opponent}" for opponent, value in points.items()
         )
 
     def update(self, fraction: float, steps: int, rate: float) -> None:

@@ -12,29 +12,14 @@ import numpy as np
 from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.core.rl_module.rl_module import RLModule
 
-import valety_env
 from valety_env.agents import Agent
 from valety_env.agents.foreign.rllib import METADATA_FILE, play_module
-from valety_env.agents.metadata import make_metadata
 from valety_env.integrations.rllib.environment import TableEnv, make_table
-
-
-def describe(table: TableEnv, **more: Any) -> dict[str, Any]:
-    """Return the metadata of what is trained at a table."""
-    setup = table.table.setup
-    return make_metadata(
-        table.game,
-        setup.rules,
-        episode="deal" if setup.single_deal else "match",
-        encoder=setup.encoders[0].name,
-        version=valety_env.__version__,
-        **more,
-    )
 
 
 def module_agent(module: RLModule, table: TableEnv, name: str) -> Agent:
     """Return a module as a player of what is played at a table, named `rllib:NAME`."""
-    return play_module(module, table.table.rules, describe(table), name)
+    return play_module(module, table.table.rules, table.table.setup.metadata(), name)
 
 
 def find_algorithm(path: str | Path) -> Path:
@@ -79,7 +64,7 @@ def save_algorithm(algorithm: Algorithm, path: str | Path, **more: Any) -> Path:
     for left in (new, old):
         shutil.rmtree(left, ignore_errors=True)
     algorithm.save_to_path(str(new))
-    told = describe(make_table(algorithm.config), step=algorithm.iteration, **more)
+    told = make_table(algorithm.config).table.setup.metadata(step=algorithm.iteration, **more)
     (new / METADATA_FILE).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
     if path.exists():
         path.rename(old)
