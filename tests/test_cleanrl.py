@@ -91,7 +91,9 @@ class Scripted(nn.Module):
         return highest, nothing, nothing, self.get_value(x)
 
 
-def learned(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, float]]:
+def learned(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, **options: Any
+) -> list[tuple[float, float]]:
     """Return of each rollout the means of the advantages and of their squares."""
     monkeypatch.setattr(script, "Agent", Scripted)
     args = script.Args(
@@ -106,6 +108,7 @@ def learned(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[tuple[f
         update_epochs=1,
         norm_adv=False,
         save_model=False,
+        **options,
     )
     folder = script.main(args)
     # The policy stays as it is: the ratio is 1, and the value is as it was.
@@ -131,7 +134,7 @@ def test_a_learner_learns_from_each_decision_what_came_of_it_in_its_episode(
 ) -> None:
     rollouts: list[list[float]] = [[] for _ in range(ROLLOUTS)]
     for i in range(TABLES):
-        env = SingleEnv("valety", episode="deal", reward="points", illegal="raise")
+        env = SingleEnv("valety", opponent="heuristic", episode="deal", reward="points")
         observation, info = env.reset(seed=int(mix(np.uint64(5), np.uint64(i))))
         values, errors, ends = [value_of(observation)], [], []
         for _ in range(STEPS * ROLLOUTS):
@@ -148,7 +151,7 @@ def test_a_learner_learns_from_each_decision_what_came_of_it_in_its_episode(
             if any(ends[t:stop]):
                 stop = t + ends[t:stop].index(True) + 1
             rollouts[t // STEPS].append(discounted(errors[t:stop]))
-    assert learned(script, monkeypatch) == expected(rollouts)
+    assert learned(script, monkeypatch, opponent="heuristic") == expected(rollouts)
 
 
 @pytest.mark.parametrize("script", ["cleanrl_ppo_selfplay"], indirect=True)
@@ -331,8 +334,9 @@ def test_a_run_that_cannot_be_tracked_says_what_to_install_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("script", "options", "least"),
     [
-        ("cleanrl_ppo", {"opponent": "random", "total_timesteps": 500_000}, 2.5),
-        ("cleanrl_ppo_selfplay", {"total_timesteps": 700_000}, 2.5),
+        # The lower ends of seeds 1, 2 and 3 were 3.2, 3.3, 3.3 and 3.4, 3.4, 3.4.
+        ("cleanrl_ppo", {"opponent": "random", "total_timesteps": 400_000}, 2.5),
+        ("cleanrl_ppo_selfplay", {"total_timesteps": 500_000}, 2.5),
     ],
     indirect=["script"],
 )

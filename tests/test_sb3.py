@@ -199,7 +199,8 @@ def load_example() -> ModuleType:
 @pytest.mark.slow
 @pytest.mark.parametrize("vector", [False, True])
 def test_a_minute_of_maskable_ppo_beats_random_clearly(tmp_path: Path, vector: bool) -> None:
-    path = load_example().main(vector=vector, total_timesteps=300_000, runs=str(tmp_path))
+    path = load_example().main(vector=vector, total_timesteps=200_000, runs=str(tmp_path))
     (result,) = evaluate(f"sb3:{path}", "random", deals=1000, seed=1, trust=True).results
     assert result.ci95 is not None
-    assert result.ci95[0] > 2.0
+    # The lower ends of seeds 1, 2 and 3 were 2.4, 2.7 and 2.5 with the vector environment.
+    assert result.ci95[0] > 1.75
