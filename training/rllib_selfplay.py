@@ -24,11 +24,14 @@ from typing import Literal
 # RLlib's processes and PyTorch's threads share the cores; one thread each waits least.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import ray
-from ray.rllib.algorithms.ppo import PPO, PPOConfig
-from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
-from ray.rllib.core.rl_module.rl_module import RLModuleSpec
-from torch.utils.tensorboard import SummaryWriter
+try:
+    import ray
+    from ray.rllib.algorithms.ppo import PPO, PPOConfig
+    from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
+    from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+    from torch.utils.tensorboard import SummaryWriter
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error.name} is missing: pip install 'valety-env[rllib]'") from None
 
 from valety_env.arena import evaluate
 from valety_env.arena.report import print_evaluation
