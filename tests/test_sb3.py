@@ -198,7 +198,11 @@ def load_example() -> ModuleType:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("vector", [False, True])
-def test_a_minute_of_maskable_ppo_beats_random_clearly(tmp_path: Path, vector: bool) -> None:
+def test_a_minute_of_maskable_ppo_beats_random_clearly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vector: bool
+) -> None:
+    options = gymnasium.registry["valety/Valety-v0"].kwargs
+    monkeypatch.setitem(options, "illegal", "raise")
     path = load_example().main(vector=vector, total_timesteps=200_000, runs=str(tmp_path))
     (result,) = evaluate(f"sb3:{path}", "random", deals=1000, seed=1, trust=True).results
     assert result.ci95 is not None
