@@ -153,8 +153,8 @@ def main(args: Args) -> Path:
     torch.set_num_threads(1)  # valety_env: more gain nothing in a network so small
     device = torch.device("cuda" if torch.cuda.is_available() and args.cuda else "cpu")
 
-    # valety_env: make_vec finds the compiled batch environment; gym.vector.SyncVectorEnv works too,
-    # with autoreset_mode=gym.vector.AutoresetMode.SAME_STEP, and is some ten times slower
+    # valety_env: make_vec finds the compiled batch environment; with vectorization_mode="sync" and
+    # vector_kwargs={"autoreset_mode": gym.vector.AutoresetMode.SAME_STEP} it is the same, slower
     envs = gym.make_vec(
         args.env_id,
         num_envs=args.num_envs,
@@ -205,8 +205,8 @@ def main(args: Args) -> Path:
             next_obs, reward, terminations, truncations, infos = envs.step(action.cpu().numpy())
             next_done = np.logical_or(terminations, truncations)
             rewards[step] = torch.as_tensor(0.1 * reward)  # valety_env: points, some -10 to 10
-            # valety_env: counted here, as Gymnasium's RecordEpisodeStatistics miscounts SAME_STEP
-            # before version 1.3, and told once a rollout, as thousands of deals end in one
+            # valety_env: counted here, as RecordEpisodeStatistics of older Gymnasium (1.2) miscounts
+            # SAME_STEP, and told once a rollout, as hundreds of deals end in one
             episodic_return += reward
             episodic_length += 1
             finished += np.stack((episodic_return, episodic_length), 1)[next_done].tolist()
