@@ -154,7 +154,7 @@ def main(args: Args) -> Path:
     device = torch.device("cuda" if torch.cuda.is_available() and args.cuda else "cpu")
 
     # valety_env: make_vec finds the compiled batch environment; with vectorization_mode="sync" and
-    # vector_kwargs={"autoreset_mode": gym.vector.AutoresetMode.SAME_STEP} it is the same, slower
+    # vector_kwargs={"autoreset_mode": gym.vector.AutoresetMode.SAME_STEP} it works too, slower
     envs = gym.make_vec(
         args.env_id,
         num_envs=args.num_envs,
@@ -205,7 +205,7 @@ def main(args: Args) -> Path:
             next_obs, reward, terminations, truncations, infos = envs.step(action.cpu().numpy())
             next_done = np.logical_or(terminations, truncations)
             rewards[step] = torch.as_tensor(0.1 * reward)  # valety_env: points, some -10 to 10
-            # valety_env: counted here, as RecordEpisodeStatistics of older Gymnasium (1.2) miscounts
+            # valety_env: counted here, as RecordEpisodeStatistics of Gymnasium 1.2 miscounts
             # SAME_STEP, and told once a rollout, as hundreds of deals end in one
             episodic_return += reward
             episodic_length += 1
