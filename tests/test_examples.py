@@ -55,7 +55,11 @@ RUNS = {
     ],
 }
 # What an example needs beyond the packages that all tests need.
-NEEDS = {"sb3_maskable_ppo.py": "sb3_contrib"}
+NEEDS = {
+    "cleanrl_ppo.py": "torch",
+    "cleanrl_ppo_selfplay.py": "torch",
+    "sb3_maskable_ppo.py": "sb3_contrib",
+}
 
 
 def test_each_example_is_run() -> None:
