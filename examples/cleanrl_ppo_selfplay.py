@@ -127,10 +127,13 @@ def main(args: Args) -> Path:
     num_iterations = args.total_timesteps // batch_size
     run_name = f"{args.env_id}__{args.exp_name}__{args.seed}__{int(time.time())}"
     folder = Path("runs") / run_name
+    if args.track:
+        try:
+            import wandb
+        except ModuleNotFoundError:  # valety_env: an extra of its own
+            raise SystemExit("wandb is missing: pip install 'valety-env[track]'") from None
     folder.mkdir(parents=True)
     if args.track:
-        import wandb
-
         wandb.init(
             project=args.wandb_project_name,
             entity=args.wandb_entity,

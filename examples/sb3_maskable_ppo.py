@@ -18,7 +18,6 @@ except ModuleNotFoundError as error:
     raise SystemExit(f"{error.name} is missing: pip install 'valety-env[sb3]'") from None
 
 from valety_env import evaluate
-from valety_env.agents.metadata import make_metadata
 from valety_env.arena.report import print_evaluation
 from valety_env.integrations.sb3 import SB3VecEnv
 
@@ -72,8 +71,8 @@ def main(
         device="cpu",
     )
     # What the model was trained on, for those who load it; SB3 writes it as JSON into the zip.
-    rules = gymnasium.make("valety/Valety-v0").unwrapped.rules
-    model.valety_env = make_metadata("valety", rules, episode="deal", encoder="flat_v0", seed=seed)
+    table = gymnasium.make("valety/Valety-v0", **options).unwrapped
+    model.valety_env = table.setup.metadata(seed=seed)
     model.learn(total_timesteps, log_interval=10)
     path = Path(runs) / f"sb3_maskable_ppo__{seed}.zip"
     model.save(path)
