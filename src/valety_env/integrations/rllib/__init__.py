@@ -5,7 +5,7 @@ environments with PettingZoo's agents and observations. What they need beside th
 
 - `MaskedModule` and `RandomModule`: networks, and random players, that play legal actions alone;
 - `BatchEnvRunner`: samples from the batch environment, many times faster than one table after
-  another, for any algorithm of RLlib that learns from episodes;
+  another, for PPO and other algorithms that learn from episodes;
 - `LeagueCallback` with `SeatMapping`: self-play against a growing league of past policies;
 - `BaselineCallback`: strength against the baselines, in RLlib's results and TensorBoard;
 - `save_algorithm`: a checkpoint that names its game, so that `rllib:DIR` plays it anywhere.

@@ -252,7 +252,7 @@ class Rows:
 class BatchEnvRunner(MultiAgentEnvRunner):  # type: ignore[misc]
     """Samples episodes from `num_envs_per_env_runner` tables stepped together.
 
-    Use it with any algorithm that learns from episodes, for the environments of this package:
+    Use it with PPO, or another algorithm that learns from episodes:
 
         config.env_runners(env_runner_cls=BatchEnvRunner, num_envs_per_env_runner=256)
 
