@@ -212,7 +212,7 @@ def test_an_evaluations_means_are_over_all_its_episodes() -> None:
     finally:
         algorithm.stop()
     assert found["num_episodes"] == len(seen) == 400
-    assert found["module_episode_returns_mean"]["main"] == pytest.approx(np.mean(seen))
+    assert found["module_episode_returns_mean"]["main"] == pytest.approx(np.mean(seen), abs=1e-6)
 
 
 @pytest.mark.parametrize(("explore", "option"), [(True, ",temperature=1"), (False, "")])
