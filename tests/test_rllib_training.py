@@ -27,6 +27,7 @@ from ray.rllib.algorithms.ppo import PPO, PPOConfig
 from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from valety_env.arena import evaluate
 from valety_env.integrations import rllib
@@ -250,8 +251,6 @@ def test_rllibs_own_evaluation_and_ours_agree(tmp_path: Path, explore: bool, opt
 
 
 def test_tune_shows_the_callbacks_numbers_in_tensorboard(tmp_path: Path) -> None:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
     tuner = tune.Tuner(
         "PPO",
         param_space=make_config(),
@@ -373,9 +372,18 @@ def test_a_wrong_option_is_one_line() -> None:
 def test_a_trained_agent_beats_random_by_four_points_a_deal(tmp_path: Path) -> None:
     done = run_script(
         *("--runs", str(tmp_path), "--total-timesteps", "1500000", "--seed", "1"),
-        *("--eval-every", "1000", "--final-deals", "1000", "--final-matches", "0"),
+        *("--eval-every", "20", "--final-deals", "1000", "--final-matches", "0"),
     )
     assert done.returncode == 0, done.stderr
     mean, low, high = points(done.stdout, "random")
     assert low > 4
     assert high > mean > low
+    # What it tells TensorBoard on the way: the learning curve, and the league's growth.
+    (folder,) = tmp_path.iterdir()
+    events = EventAccumulator(str(folder))
+    events.Reload()
+    curve = [event.value for event in events.Scalars("baselines/random/points_per_deal")]
+    assert len(curve) == 2
+    assert 0 < curve[0] < curve[1]
+    # `random` is its first member, and after 20 and 40 iterations the policy of then joins.
+    assert [event.value for event in events.Scalars("league/size")][18:20] == [1, 2]
