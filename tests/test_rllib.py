@@ -437,14 +437,14 @@ def test_a_callback_sees_the_whole_episode_at_its_end() -> None:
 
 
 def test_what_metrics_tell_is_what_was_played() -> None:
-    runner = make_runner("valety deals", ["random"])
-    episodes = runner.sample(num_timesteps=8 * 34, explore=True)
+    runner = make_runner("valety deals", ["random"], num_envs_per_env_runner=64)
+    episodes = runner.sample(num_timesteps=64 * 34, explore=True)
     metrics = runner.get_metrics()
-    assert metrics["num_env_steps_sampled"].peek() == 8 * 34
-    assert metrics["num_episodes"].peek() == 8
+    assert metrics["num_env_steps_sampled"].peek() == 64 * 34
+    assert metrics["num_episodes"].peek() == 64
     assert metrics["episode_len_mean"].peek() == 34
     by_module = {name: stat.peek() for name, stat in metrics["num_module_steps_sampled"].items()}
-    assert sum(by_module.values()) == 8 * 34
+    assert sum(by_module.values()) == 64 * 34
     # Only the trained module's streams are given out.
     streams = [sa for episode in episodes for sa in episode.agent_episodes.values()]
     assert {sa.module_id for sa in streams} == {"main"}
@@ -536,7 +536,7 @@ def test_different_encodings_are_refused() -> None:
 def test_the_main_module_plays_alone_or_one_seat_in_the_shares_given() -> None:
     agents = ["player_0", "player_1", "player_2"]
     mapping = rllib.SeatMapping(agents, ["a", "b"], 0.25)
-    seats, opponents, alone = Counter(), Counter(), 0
+    seats, opponents, both, alone = Counter(), Counter(), Counter(), 0
     for number in range(4000):
         episode = SimpleNamespace(id_=f"{number:032x}")
         playing = [mapping(agent, episode) for agent in agents]
@@ -548,11 +548,15 @@ def test_the_main_module_plays_alone_or_one_seat_in_the_shares_given() -> None:
         seats[playing.index("main")] += 1
         (other,) = set(playing) - {"main"}
         opponents[other] += 1
+        both[playing.index("main"), other] += 1
     # Five standard deviations of binomials.
     assert abs(alone - 1000) < 5 * math.sqrt(4000 * 0.25 * 0.75)
     for number in seats.values():
         assert abs(number - 1000) < 5 * math.sqrt(3000 * 2 / 9) + abs(alone - 1000)
     assert abs(opponents["a"] - opponents["b"]) < 5 * math.sqrt(3000)
+    # Who the opponent is does not hang on the seat.
+    assert len(both) == 6
+    assert all(abs(n - 500) < 5 * math.sqrt(3000 * 5 / 36) + 60 for n in both.values())
 
 
 def test_without_a_league_the_main_module_plays_every_seat() -> None:

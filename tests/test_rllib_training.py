@@ -132,6 +132,22 @@ def test_the_league_grows_by_the_policy_as_it_was_and_the_oldest_leaves() -> Non
         algorithm.stop()
 
 
+def test_a_seed_fixes_training_with_all_that_the_league_does() -> None:
+    def train() -> list[np.ndarray]:
+        algorithm = make_config(every=2).build_algo()
+        try:
+            for _ in range(4):
+                algorithm.train()
+            return [weights(algorithm, name) for name in ("main", "past_00001", "past_00002")]
+        finally:
+            algorithm.stop()
+
+    first, second = train(), train()
+    for one, other in zip(first, second, strict=True):
+        assert (one == other).all()
+    assert not (first[0] == first[1]).all()
+
+
 def test_a_restored_algorithm_goes_on_with_its_league(tmp_path: Path) -> None:
     algorithm = make_config(every=2, most=3).build_algo()
     try:

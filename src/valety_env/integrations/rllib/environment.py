@@ -126,7 +126,9 @@ def make_table(config: AlgorithmConfig) -> TableEnv:
         ValueError: if it is none of this package.
     """
     make = config.env
-    if isinstance(make, str) and _global_registry.contains(ENV_CREATOR, make):
+    if make in ENVIRONMENTS:
+        make = partial(_create, game=ENVIRONMENTS[make])
+    elif isinstance(make, str) and _global_registry.contains(ENV_CREATOR, make):
         make = _global_registry.get(ENV_CREATOR, make)
     made = make(config.env_config) if callable(make) else None
     if not isinstance(made, TableEnv):
@@ -138,6 +140,9 @@ def make_table(config: AlgorithmConfig) -> TableEnv:
 
 
 def register() -> None:
-    """Register the environments with Ray, by the names in `ENVIRONMENTS`."""
+    """Register the environments with Ray, by the names in `ENVIRONMENTS`.
+
+    Importing the package does it once; after `ray.shutdown()` Ray knows them no more.
+    """
     for name, game in ENVIRONMENTS.items():
         register_env(name, partial(_create, game=game))

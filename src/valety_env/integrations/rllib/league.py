@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from hashlib import blake2b
 from typing import Any
-from zlib import crc32
 
 from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.callbacks.callbacks import RLlibCallback
@@ -54,9 +54,9 @@ class SeatMapping:
         """Return the module that plays for an agent."""
         if not self.opponents:
             return self.main
-        share, seat, opponent = (
-            crc32(f"{what} {episode.id_}".encode()) for what in ("share", "seat", "opponent")
-        )
+        # Python's own hash of a text differs from process to process.
+        digest = blake2b(str(episode.id_).encode(), digest_size=12).digest()
+        share, seat, opponent = (int.from_bytes(digest[i : i + 4], "little") for i in (0, 4, 8))
         if share < self.self_share * 2**32 or agent_id == self.agents[seat % len(self.agents)]:
             return self.main
         return self.opponents[opponent % len(self.opponents)]

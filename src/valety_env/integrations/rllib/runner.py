@@ -334,7 +334,10 @@ class BatchEnvRunner(MultiAgentEnvRunner):  # type: ignore[misc]
     def _begin(self, table: int, number: int) -> Running:
         """Begin an episode: ask which module plays which seat."""
         one = self.env.envs[0]
+        state = self.env.tables.states[table]
         episode = MultiAgentEpisode(
+            # RLlib would draw it at random, and who plays may follow from it.
+            id_=f"{int(state.seed):016x}-{int(state.episode)}",
             observation_space=one.observation_spaces,
             action_space=one.action_spaces,
             agent_to_module_mapping_fn=self.config.policy_mapping_fn,
