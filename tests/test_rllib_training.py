@@ -371,6 +371,33 @@ def test_a_run_that_was_killed_goes_on_from_its_last_checkpoint(tmp_path: Path) 
     assert iterations * 4352 == steps
     told = json.loads((folder / "evaluation.json").read_text())
     assert told["results"][0]["points_per_deal"] > 0
+    # It has come to its end: there is nothing to go on with.
+    again = run_script("--resume", str(folder), "--final-deals", "0")
+    assert f"steps in {iterations} iterations" in again.stdout
+
+
+def test_ctrl_c_ends_a_run_with_a_checkpoint(tmp_path: Path) -> None:
+    running = subprocess.Popen(
+        [
+            *(sys.executable, str(SCRIPT), "--runs", str(tmp_path), "--checkpoint-every", "1"),
+            *("--train-batch-size", "2176", "--num-envs", "64", "--hidden", "16"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    deadline = time.monotonic() + 240
+    while not list(tmp_path.glob("*/last/valety_env.json")):
+        assert running.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    printed, _ = running.communicate(timeout=120)
+    assert running.returncode == 0
+    (folder,) = tmp_path.iterdir()
+    assert f"stopped early; go on: --resume {folder}" in printed
+    iterations = int(re.search(r"steps in (\d+) iterations", printed)[1])
+    assert json.loads((folder / "last" / "valety_env.json").read_text())["step"] == iterations
 
 
 def test_a_wrong_option_is_one_line() -> None:

@@ -230,7 +230,8 @@ def main(args: Args) -> Path:
         log_to_driver=False,
         ignore_reinit_error=True,
     )
-    logging.getLogger("ray").setLevel(logging.ERROR)
+    for name in ("ray", "ray.rllib", "ray.tune"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     if resumed:
         algorithm = PPO.from_checkpoint(str(rllib.find_algorithm(last)))
     else:
@@ -240,8 +241,9 @@ def main(args: Args) -> Path:
     writer = SummaryWriter(str(folder))
     seconds = math.inf if args.minutes is None else 60 * args.minutes
     start = time.monotonic()
-    steps = 0
-    fraction = 0.0
+    lifetime = ("env_runners", "num_env_steps_sampled_lifetime")
+    steps = int(algorithm.metrics.peek(lifetime, default=0))
+    fraction = steps / args.total_timesteps
     with RunProgress() as progress, StopRequest() as stop:
         while fraction < 1 and not stop.requested:
             result = algorithm.train()
