@@ -535,7 +535,7 @@ def test_different_encodings_are_refused() -> None:
 
 def test_the_main_module_plays_alone_or_one_seat_in_the_shares_given() -> None:
     agents = ["player_0", "player_1", "player_2"]
-    mapping = rllib.SeatMapping(agents, ["a", "b"], 0.25)
+    mapping = rllib.SeatMapping(agents, ["a", "b", "c"], 0.25)
     seats, opponents, both, alone = Counter(), Counter(), Counter(), 0
     for number in range(4000):
         episode = SimpleNamespace(id_=f"{number:032x}")
@@ -553,10 +553,12 @@ def test_the_main_module_plays_alone_or_one_seat_in_the_shares_given() -> None:
     assert abs(alone - 1000) < 5 * math.sqrt(4000 * 0.25 * 0.75)
     for number in seats.values():
         assert abs(number - 1000) < 5 * math.sqrt(3000 * 2 / 9) + abs(alone - 1000)
-    assert abs(opponents["a"] - opponents["b"]) < 5 * math.sqrt(3000)
+    for number in opponents.values():
+        assert abs(number - 1000) < 5 * math.sqrt(3000 * 2 / 9) + abs(alone - 1000)
     # Who the opponent is does not hang on the seat.
-    assert len(both) == 6
-    assert all(abs(n - 500) < 5 * math.sqrt(3000 * 5 / 36) + 60 for n in both.values())
+    assert len(both) == 9
+    for number in both.values():
+        assert abs(number - 1000 / 3) < 5 * math.sqrt(3000 * 8 / 81) + abs(alone - 1000) / 3
 
 
 def test_without_a_league_the_main_module_plays_every_seat() -> None:
