@@ -132,20 +132,36 @@ def test_the_league_grows_by_the_policy_as_it_was_and_the_oldest_leaves() -> Non
         algorithm.stop()
 
 
-def test_a_seed_fixes_training_with_all_that_the_league_does() -> None:
-    def train() -> list[np.ndarray]:
-        algorithm = make_config(every=2).build_algo()
-        try:
-            for _ in range(4):
-                algorithm.train()
-            return [weights(algorithm, name) for name in ("main", "past_00001", "past_00002")]
-        finally:
-            algorithm.stop()
+TRAIN_A_LITTLE = """
+import hashlib, sys
+sys.path.insert(0, sys.argv[1])
+import ray, torch
+import test_rllib_training as tests
+torch.set_num_threads(1)
+ray.init(include_dashboard=False, num_cpus=1, log_to_driver=False)
+algorithm = tests.make_config(every=2).build_algo()
+for _ in range(5):
+    algorithm.train()
+names = ("main", "past_00001", "past_00002")
+print([hashlib.sha256(tests.weights(algorithm, name).tobytes()).hexdigest() for name in names])
+"""
 
-    first, second = train(), train()
-    for one, other in zip(first, second, strict=True):
-        assert (one == other).all()
-    assert not (first[0] == first[1]).all()
+
+def test_a_seed_fixes_training_with_all_that_the_league_does() -> None:
+    told = []
+    # What the order of a set changes, these two processes would do otherwise.
+    for hash_seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", TRAIN_A_LITTLE, str(Path(__file__).parent)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+        )
+        told.append(done.stdout.splitlines()[-1])
+    assert told[0] == told[1]
+    # Three policies, and each is another one.
+    assert len(set(re.findall(r"[0-9a-f]{64}", told[0]))) == 3
 
 
 def test_a_restored_algorithm_goes_on_with_its_league(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
+from collections.abc import KeysView
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,6 +160,19 @@ class Tables(VectorMultiAgentEnv):  # type: ignore[misc]
         """End the threads."""
         self.tables.close()
         self.envs[0].close()
+
+
+class TableEpisode(MultiAgentEpisode):  # type: ignore[misc]
+    """RLlib's episode, its agents in the order of their seats.
+
+    RLlib makes a set of them, whose order differs from process to process, and with it the order of
+    the rows that are learned from.
+    """
+
+    @property
+    def agent_ids(self) -> KeysView[str]:
+        """The agents that have a stream."""
+        return self.agent_episodes.keys()
 
 
 @dataclass
@@ -335,7 +349,7 @@ class BatchEnvRunner(MultiAgentEnvRunner):  # type: ignore[misc]
         """Begin an episode: ask which module plays which seat."""
         one = self.env.envs[0]
         state = self.env.tables.states[table]
-        episode = MultiAgentEpisode(
+        episode = TableEpisode(
             # RLlib would draw it at random, and who plays may follow from it.
             id_=f"{int(state.seed):016x}-{int(state.episode)}",
             observation_space=one.observation_spaces,
@@ -582,7 +596,7 @@ class BatchEnvRunner(MultiAgentEnvRunner):  # type: ignore[misc]
         chunk = running.episode
         chunk.env_t = running.steps = int(self._lengths[table])
         one = self.env.envs[0]
-        running.episode = MultiAgentEpisode(
+        running.episode = TableEpisode(
             id_=chunk.id_,
             observation_space=one.observation_spaces,
             action_space=one.action_spaces,
