@@ -270,3 +270,6 @@ def test_a_module_can_be_an_opponent(tmp_path: Path) -> None:
     while not terminated:
         action = env.action_space.sample(info["action_mask"])
         _, _, terminated, _, info = env.step(action)
+    record = env.unwrapped.table.record()
+    assert record["illegal"] is None
+    assert max(record["totals"]) >= 20

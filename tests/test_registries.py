@@ -108,7 +108,11 @@ def test_pettingzoo_makes_both_games() -> None:
 def test_without_pettingzoos_registry_gymnasiums_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("aec_registry", "register", "make"):
         monkeypatch.delattr(pettingzoo, name, raising=False)
+    names = ["valety/Valety-v0", "valety/Polignac-v0"]
+    for name in names:
+        monkeypatch.delitem(gymnasium.registry, name)
     register_all()
+    assert [name in gymnasium.registry for name in names] == [True, True]
 
 
 @needs_registry

@@ -21,7 +21,7 @@ from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 
 from valety_env.integrations import rllib
-from valety_env.integrations.rllib.runner import cut_streams
+from valety_env.integrations.rllib.streams import cut_streams
 
 pytestmark = [
     pytest.mark.slow,

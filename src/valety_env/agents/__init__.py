@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -112,10 +112,8 @@ def _plain_value(text: str) -> bool | int | float | str:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for number in (int, float):
-        try:
+        with suppress(ValueError):
             return number(text)
-        except ValueError:
-            pass
     return text
 
 
