@@ -14,6 +14,7 @@ import dataclasses
 import json
 import logging
 import math
+import numbers
 import os
 import sys
 import time
@@ -29,6 +30,7 @@ try:
     from ray.rllib.algorithms.ppo import PPO, PPOConfig
     from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
     from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+    from ray.tune.utils import flatten_dict
     from torch.utils.tensorboard import SummaryWriter
 except ModuleNotFoundError as error:
     raise SystemExit(f"{error.name} is missing: pip install 'valety-env[rllib]'") from None
@@ -248,8 +250,9 @@ def main(args: Args) -> Path:
         while fraction < 1 and not stop.requested:
             result = algorithm.train()
             steps = int(result["env_runners"]["num_env_steps_sampled_lifetime"])
-            for name, number in rllib.numbers(result):
-                writer.add_scalar(name, number, steps)
+            for name, value in flatten_dict({**result, "config": None}).items():
+                if isinstance(value, numbers.Real) and not isinstance(value, bool):
+                    writer.add_scalar(name, value, steps)
             if measured := result.get("baselines"):
                 progress.measured({name: m["points_per_deal"] for name, m in measured.items()})
             if algorithm.iteration % args.checkpoint_every == 0:

@@ -80,6 +80,7 @@ def play_module(
     """
     import torch
     from ray.rllib.core.columns import Columns
+    from ray.rllib.utils.torch_utils import convert_to_torch_tensor
 
     source = f"rllib:{target}"
     kind = type(module)
@@ -99,7 +100,7 @@ def play_module(
     def ask(shown: Any, masks: np.ndarray) -> np.ndarray:
         laid_out = observed.lay_out(shown, masks)
         with torch.no_grad():
-            given = module.forward_inference({Columns.OBS: _to_torch(torch, laid_out)})
+            given = module.forward_inference({Columns.OBS: convert_to_torch_tensor(laid_out)})
             if Columns.ACTION_DIST_INPUTS not in given:
                 found = ", ".join(given)
                 raise ValueError(f"it gives {found}, but no {Columns.ACTION_DIST_INPUTS}")
@@ -108,12 +109,6 @@ def play_module(
 
     model = Model(ask, observed.shape, actions)
     return PolicyAgent(model, rules, told, kind="rllib", target=target, **options)
-
-
-def _to_torch(torch: Any, value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _to_torch(torch, part) for name, part in value.items()}
-    return torch.as_tensor(value)
 
 
 def _find_module(path: str, module: str | None) -> Path:

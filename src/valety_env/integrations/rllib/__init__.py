@@ -22,11 +22,7 @@ if find_spec("ray") is None:
         "valety_env.integrations.rllib needs ray: pip install 'valety-env[rllib]'", name="ray"
     )
 
-from valety_env.integrations.rllib.checkpoints import (
-    find_algorithm,
-    numbers,
-    save_algorithm,
-)
+from valety_env.integrations.rllib.checkpoints import find_algorithm, save_algorithm
 from valety_env.integrations.rllib.environment import ENVIRONMENTS, TableEnv, register
 from valety_env.integrations.rllib.league import BaselineCallback, LeagueCallback, SeatMapping
 from valety_env.integrations.rllib.modules import MaskedModule, RandomModule
@@ -42,7 +38,6 @@ __all__ = [
     "SeatMapping",
     "TableEnv",
     "find_algorithm",
-    "numbers",
     "register",
     "save_algorithm",
 ]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.core.rl_module.rl_module import RLModule
 
@@ -33,17 +31,6 @@ def find_algorithm(path: str | Path) -> Path:
         if (found / METADATA_FILE).is_file():
             return found
     raise ValueError(f"no checkpoint at {path}: it must be a folder with {METADATA_FILE} in it")
-
-
-def numbers(result: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    """Yield the numbers of RLlib's results with their paths, as TensorBoard shows them."""
-    for name, value in result.items():
-        path = f"{prefix}{name}"
-        if isinstance(value, Mapping):
-            if name != "config":
-                yield from numbers(value, f"{path}/")
-        elif isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
-            yield path, float(value)
 
 
 def save_algorithm(algorithm: Algorithm, path: str | Path, **more: Any) -> Path:
