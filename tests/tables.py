@@ -30,7 +30,7 @@ from valety_env.engine import (
 from valety_env.episode import observe, scratch_words
 from valety_env.observations import make_encoder
 from valety_env.rules import PRESETS, Rules, make_rules
-from valety_env.view import VIEW
+from valety_env.view import VIEW, look
 
 # Every game, with every number of players that it has a pack for.
 GAMES: dict[str, Rules] = {
@@ -353,3 +353,21 @@ def chi_square_bound(outcomes: int, sigmas: float = 4.0) -> float:
     """
     freedom = outcomes - 1
     return freedom * (1 - 2 / (9 * freedom) + sigmas * sqrt(2 / (9 * freedom))) ** 3
+
+
+def third_deal(rules: Rules) -> tuple[np.ndarray, np.ndarray]:
+    """A table in a match's third deal, and the same cards as a match's first."""
+    state, first = np.zeros(1, STATE), np.zeros(1, STATE)
+    start_match(rules.packed[0], state[0], 5, 0)
+    for _ in range(2):
+        while state["phase"][0] < 2:
+            legal = int(legal_actions(rules.packed[0], state[0]))
+            play(rules.packed[0], state[0], legal.bit_length() - 1)
+        next_deal(rules.packed[0], state[0])
+    assert (state["totals"] != 0).any()
+    first[:] = state
+    first["deal"], first["totals"], first["dealer"] = 0, 0, first["leader"]
+    views = np.zeros(2, VIEW)
+    for i, table in enumerate((state, first)):
+        look(rules.packed[0], table[0], int(table["turn"][0]), views[i], True)
+    return views, np.repeat(legal_actions(rules.packed[0], state[0]), 2).astype(np.uint64)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from tables import third_deal
 
 from valety_env import make_agent
 from valety_env.agents import Agent, neural
@@ -21,7 +22,7 @@ from valety_env.agents.neural import (
     save_checkpoint,
 )
 from valety_env.arena import evaluate
-from valety_env.engine import STATE, legal_actions, next_deal, play, start_match
+from valety_env.engine import legal_actions
 from valety_env.observations import WORDS, encode_views, make_encoder
 from valety_env.rules import Rules, make_rules
 from valety_env.vector import SelfPlayEnv
@@ -303,23 +304,11 @@ def test_a_player_of_single_deals_takes_each_deal_of_a_match_for_one(valety: Rul
     network = make_network(valety)
     of_deals = NeuralAgent(network, valety, episode="deal", temperature=1)
     of_matches = NeuralAgent(network, valety, episode="match", temperature=1)
-    state, first = np.zeros(1, STATE), np.zeros(1, STATE)
-    start_match(valety.packed[0], state[0], 5, 0)
-    for _ in range(2):
-        while state["phase"][0] < 2:
-            legal = int(legal_actions(valety.packed[0], state[0]))
-            play(valety.packed[0], state[0], legal.bit_length() - 1)
-        next_deal(valety.packed[0], state[0])
-    first[:] = state
-    first["deal"], first["totals"], first["dealer"] = 0, 0, first["leader"]
-    assert (state["totals"] != 0).any()
-    views = np.zeros(2, VIEW)
-    for i, table in enumerate((state, first)):
-        look(valety.packed[0], table[0], int(table["turn"][0]), views[i], True)
+    views, legal = third_deal(valety)
     n = 300
     keys = np.repeat(np.arange(n, dtype=np.uint64), 2)
     views = np.tile(views, n)
-    legal = np.repeat(legal_actions(valety.packed[0], state[0]), 2 * n).astype(np.uint64)
+    legal = np.tile(legal, n)
     before = views.copy()
     actions = of_deals.act(views, legal, keys).reshape(n, 2)
     assert (actions[:, 0] == actions[:, 1]).all()

@@ -1,7 +1,6 @@
 """`examples/cleanrl_*.py`: what is learned from, repeatability, checkpoints, that they learn."""
 
 import functools
-import importlib.util
 import os
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from scripts import load_script
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch import nn
 
@@ -32,23 +32,13 @@ GAMMA, LAMBDA = 0.9, 0.7
 TABLES, STEPS, ROLLOUTS = 3, 25, 4
 
 
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def script(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> ModuleType:
     """Return an example as a module, run in an empty folder, where illegal actions raise."""
     monkeypatch.chdir(tmp_path)
-    module = load(request.param)
+    module = load_script(f"examples/{request.param}.py")
     if request.param == "cleanrl_ppo":
         make_vec = functools.partial(gymnasium.make_vec, illegal="raise")
         monkeypatch.setattr(

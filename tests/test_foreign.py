@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import third_deal
 from test_checkpoint import make_network, metadata, some_views
 
 from valety_env import cli, make_agent
@@ -19,12 +20,10 @@ from valety_env.agents import Agent, AgentError, UntrustedError
 from valety_env.agents.foreign.policy import CHUNK, Model, PolicyAgent
 from valety_env.agents.neural import save_checkpoint
 from valety_env.arena import evaluate
-from valety_env.engine import STATE, legal_actions, next_deal, play, start_match
 from valety_env.episode import make_setup
 from valety_env.observations import WORDS, encode_views, make_encoder
 from valety_env.rules import Rules, make_rules
 from valety_env.single import SingleEnv
-from valety_env.view import VIEW, look
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -294,24 +293,6 @@ def test_a_model_is_always_asked_about_as_many_positions() -> None:
         assert (rows[size:] == rows[size - (size - 1) % 8 - 1]).all()
 
 
-def third_deal(rules: Rules) -> tuple[np.ndarray, np.ndarray]:
-    """A table in a match's third deal, and the same cards as a match's first."""
-    state, first = np.zeros(1, STATE), np.zeros(1, STATE)
-    start_match(rules.packed[0], state[0], 5, 0)
-    for _ in range(2):
-        while state["phase"][0] < 2:
-            legal = int(legal_actions(rules.packed[0], state[0]))
-            play(rules.packed[0], state[0], legal.bit_length() - 1)
-        next_deal(rules.packed[0], state[0])
-    assert (state["totals"] != 0).any()
-    first[:] = state
-    first["deal"], first["totals"], first["dealer"] = 0, 0, first["leader"]
-    views = np.zeros(2, VIEW)
-    for i, table in enumerate((state, first)):
-        look(rules.packed[0], table[0], int(table["turn"][0]), views[i], True)
-    return views, np.repeat(legal_actions(rules.packed[0], state[0]), 2).astype(np.uint64)
-
-
 @pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize("episode", ["match", "deal"])
 def test_a_model_sees_what_it_could_see_in_training(episode: str, named: bool) -> None:
@@ -431,7 +412,7 @@ def test_an_export_that_fails_leaves_the_old_file(
     def fail(descriptor: int) -> None:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("valety_env.agents.foreign.onnx.os.fsync", fail)
+    monkeypatch.setattr("valety_env.agents.files.os.fsync", fail)
     assert cli.main(["export", f"checkpoint:{tmp_path}", str(file)]) == 2
     assert capsys.readouterr().err == "valety-env: the disk is full\n"
     assert file.read_bytes() == b"the old one"

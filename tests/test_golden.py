@@ -4,9 +4,7 @@
 game, which takes a new version of it.
 """
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from referee import Referee
+from scripts import load_script
 
 from valety_env.cards import card_name, set_names
 from valety_env.engine import STATE, begin_deal, deal, start_match
@@ -37,14 +36,7 @@ def load(name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def maker() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_golden", ROOT / "tools" / "make_golden.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # A dataclass looks its module up.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script("tools/make_golden.py")
 
 
 def test_every_preset_and_number_of_players_has_a_golden_game() -> None:

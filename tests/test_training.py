@@ -1,7 +1,6 @@
 """`training/ppo_selfplay.py`: options, what a run writes, how it ends, that it learns."""
 
 import dataclasses
-import importlib.util
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from types import ModuleType
 
 import pytest
 import torch
+from scripts import load_script
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from valety_env.agents.neural import ActorCritic, NetworkConfig, read_checkpoint
@@ -34,13 +34,7 @@ TINY = (
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("ppo_selfplay", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["ppo_selfplay"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script("training/ppo_selfplay.py")
 
 
 def train(script: ModuleType, runs: Path, *flags: str) -> Path:

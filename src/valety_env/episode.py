@@ -171,7 +171,7 @@ class Setup:
             **more: JSON values that are kept, such as `step` and `seed`.
 
         Returns:
-            JSON values: format, game, rules, episode, encoder and reward.
+            JSON values: format, game, rules, episode, encoder, reward and version.
 
         Raises:
             ValueError: if the players are given different encodings.

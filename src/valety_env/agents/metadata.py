@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from valety_env._version import __version__
 from valety_env.rules import Rules
 
 FORMAT_VERSION = 1
@@ -29,7 +30,7 @@ def make_metadata(
         rules: those it was trained on.
         episode: `"match"` or `"deal"`.
         encoder: a name of `observations.ENCODERS`.
-        **more: JSON values that are kept, such as `step`, `seed` and `version`.
+        **more: JSON values that are kept, such as `step` and `seed`.
     """
     told = {
         "format": FORMAT_VERSION,
@@ -37,6 +38,7 @@ def make_metadata(
         "rules": rules.to_dict(),
         "episode": episode,
         "encoder": encoder,
+        "version": __version__,
         **more,
     }
     check_metadata(told, "new metadata")

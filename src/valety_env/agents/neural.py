@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,6 +20,7 @@ import numpy as np
 from valety_env._jit import kernel
 from valety_env.agents import needs_extra
 from valety_env.agents.choosing import check_temperature, draw_action, forget_match
+from valety_env.agents.files import replacing
 from valety_env.agents.metadata import FORMAT_VERSION, KEY, REQUIRED, check_metadata, read_json
 from valety_env.cards import EMPTY
 from valety_env.observations import WORDS, encode, make_encoder
@@ -140,14 +140,8 @@ def save_checkpoint(path: str | Path, network: ActorCritic, metadata: Mapping[st
     path = Path(path)
     if not all(bool(tensor.isfinite().all()) for tensor in weights.values()):
         raise ValueError(f"{path} is not written: the network's weights are not all finite")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with replacing(path) as temporary:
         save_file(weights, temporary, {KEY: json.dumps(told)})
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def find_checkpoint(path: str | Path) -> Path:

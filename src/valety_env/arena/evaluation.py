@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy import uint64
 
+from valety_env._version import __version__
 from valety_env.agents import Agent, agent_name, make_agent
 from valety_env.arena.intervals import Interval, mean_interval, rate_interval
 from valety_env.arena.tables import play_tables
@@ -113,8 +114,6 @@ class Evaluation:
 
 def versions() -> dict[str, str]:
     """Return the versions that results depend on; those of what runs models only if loaded."""
-    from valety_env import __version__
-
     found = {"valety_env": __version__, "python": platform.python_version()}
     for name in ("numpy", "numba", "gymnasium", "pettingzoo"):
         found[name] = importlib.metadata.version(name)

@@ -11,13 +11,13 @@ Such a file holds numbers and the names of known operations, so loading it runs 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from valety_env.agents.files import replacing
 from valety_env.agents.foreign.policy import CHUNK, Model, PolicyAgent, one_line
 from valety_env.agents.foreign.spaces import MASK
 from valety_env.agents.metadata import KEY, check_metadata, read_json
@@ -219,14 +219,6 @@ def export_onnx(checkpoint: str | Path, file: str | Path) -> dict[str, Any]:
     )
     helper.set_model_props(model, {KEY: json.dumps(told)})
     onnx.checker.check_model(model, full_check=True)
-    path = Path(file)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as opened:
-            opened.write(model.SerializeToString())
-            opened.flush()
-            os.fsync(opened.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(file) as temporary:
+        temporary.write_bytes(model.SerializeToString())
     return told

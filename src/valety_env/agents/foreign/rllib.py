@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from valety_env.agents.foreign.policy import Model, PolicyAgent, one_line
-from valety_env.agents.foreign.spaces import Observed, count_actions
+from valety_env.agents.foreign.spaces import read_spaces
 from valety_env.agents.metadata import KEY, check_metadata, read_json
 from valety_env.rules import Rules
 
@@ -88,14 +88,7 @@ def play_module(
         raise ValueError(f"{source} has a {kind.__name__}; it must be a TorchRLModule")
     if module.is_stateful():
         raise ValueError(f"{source} has a memory of its own, but agents are without one")
-    try:
-        observed = Observed(module.observation_space)
-    except ValueError as error:
-        raise ValueError(f"{source} observes {error}") from None
-    try:
-        actions = count_actions(module.action_space)
-    except ValueError as error:
-        raise ValueError(f"{source} acts in {error}") from None
+    observed, actions = read_spaces(source, module.observation_space, module.action_space)
 
     def ask(shown: Any, masks: np.ndarray) -> np.ndarray:
         laid_out = observed.lay_out(shown, masks)

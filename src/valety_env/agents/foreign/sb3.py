@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from valety_env.agents.foreign.policy import Model, PolicyAgent, one_line
-from valety_env.agents.foreign.spaces import Observed, count_actions
+from valety_env.agents.foreign.spaces import Observed, read_spaces
 from valety_env.agents.metadata import KEY, check_metadata
 from valety_env.rules import Rules
 
@@ -48,14 +48,7 @@ def load_sb3_agent(path: str, rules: Rules, **options: Any) -> PolicyAgent:
             raise ValueError(f"sb3:{path}: its metadata {KEY!r} are not a JSON object")
         check_metadata(told, path)
     policy, observation_space, action_space = _load_policy(path, file, data)
-    try:
-        observed = Observed(observation_space)
-    except ValueError as error:
-        raise ValueError(f"sb3:{path} observes {error}") from None
-    try:
-        actions = count_actions(action_space)
-    except ValueError as error:
-        raise ValueError(f"sb3:{path} acts in {error}") from None
+    observed, actions = read_spaces(f"sb3:{path}", observation_space, action_space)
     model = Model(_asking(path, policy, observed), observed.shape, actions)
     return PolicyAgent(model, rules, told, kind="sb3", target=path, **options)
 

@@ -67,6 +67,29 @@ def _shape(space: gymnasium.Space[Any]) -> tuple[int, ...]:
     return tuple(space.shape)
 
 
+def read_spaces(
+    source: str, observation: gymnasium.Space[Any], action: gymnasium.Space[Any]
+) -> tuple[Observed, int]:
+    """Return how observations are laid out for a model, and how many actions it has.
+
+    Args:
+        source: the model's name, for messages.
+        observation: the space of what it observes.
+        action: the space of what it gives.
+
+    Raises:
+        ValueError: in one line, for spaces that no encoder and no game have.
+    """
+    try:
+        observed = Observed(observation)
+    except ValueError as error:
+        raise ValueError(f"{source} observes {error}") from None
+    try:
+        return observed, count_actions(action)
+    except ValueError as error:
+        raise ValueError(f"{source} acts in {error}") from None
+
+
 def count_actions(space: gymnasium.Space[Any]) -> int:
     """Return how many actions a space has.
 
