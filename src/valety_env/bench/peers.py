@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -205,6 +206,12 @@ class PeerProcess:
         self.cases: list[dict[str, str]] = greeting["cases"]
         self.versions: dict[str, str] = greeting["versions"]
 
+    def __enter__(self) -> PeerProcess:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
@@ -224,19 +231,21 @@ class PeerProcess:
         Raises:
             CaseError: if there are none, or none in time.
         """
-        try:
-            line = self._lines.get(timeout=patience)
-        except queue.Empty:
-            raise self._end(f"it has not answered for {patience:.0f} s") from None
-        if line is None:
-            code = self._process.wait()
-            self._complaints.seek(0)
-            said = _last_words(self._complaints.read().decode("utf-8", "replace"))
-            raise self._end(f"it ended with {code}: {said}")
-        try:
-            return dict(json.loads(line))
-        except (TypeError, ValueError):
-            raise self._end(f"it answers {line.strip()!r}, which is no JSON object") from None
+        until = time.monotonic() + patience
+        while True:
+            try:
+                line = self._lines.get(timeout=max(0.0, until - time.monotonic()))
+            except queue.Empty:
+                raise self._end(f"it has not answered for {patience:.1f} s") from None
+            if line is None:
+                code = self._process.wait()
+                self._complaints.seek(0)
+                said = _last_words(self._complaints.read().decode("utf-8", "replace"))
+                raise self._end(f"it ended with {code}: {said}")
+            # A package may greet while it is imported: only objects are answers.
+            if line.startswith("{"):
+                with contextlib.suppress(ValueError):
+                    return dict(json.loads(line))
 
     def measure(self, name: str, seconds: float) -> tuple[int, float]:
         """Let it measure one of its cases; returns steps and the seconds they took.
@@ -301,11 +310,12 @@ def running_peers(
             try:
                 python = install(peer, folder, say)
                 # -s: nothing of the user's own packages.
-                process = PeerProcess([python, "-s", _PROGRAMS / str(peer.program), str(seed)])
+                process = stack.enter_context(
+                    PeerProcess([python, "-s", _PROGRAMS / str(peer.program), str(seed)])
+                )
             except PeerError as error:
                 running.not_run.append(NotRun(peer.name, str(error)))
                 continue
-            stack.callback(process.close)
             running.versions[peer.name] = process.versions
             running.cases.extend(_case(peer, process, told) for told in process.cases)
         yield running
