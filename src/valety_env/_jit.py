@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 else:
     from numpy import int64
 
-__all__ = ["JIT_DISABLED", "cache_folder", "int64", "kernel"]
+__all__ = ["JIT_DISABLED", "cache_folder", "inlined", "int64", "kernel"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -64,12 +64,21 @@ def cache_folder() -> Path:
 
 
 # The numpy model leaves out the checks for division by zero: no kernel divides by what could be 0.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 _CACHE_FOLDER = str(cache_folder())
 
 
 def kernel(function: Function) -> Function:
     """Compile `function` at its first call; with the JIT off return it unchanged."""
+    return _compile(function)
+
+
+def inlined(function: Function) -> Function:
+    """As `kernel`, and built into each kernel that calls it: for the hottest, most called ones."""
+    return _compile(function, forceinline=True)
+
+
+def _compile(function: Function, **more: Any) -> Function:
     if JIT_DISABLED:
         return function
     # numba reads its cache folder when a function is decorated: the setting of the process is put
@@ -77,10 +86,10 @@ def kernel(function: Function) -> Function:
     before = _config.CACHE_DIR
     _config.CACHE_DIR = _CACHE_FOLDER
     try:
-        compiled: Function = numba.njit(function, cache=True, **_OPTIONS)
+        compiled: Function = numba.njit(function, cache=True, **_OPTIONS, **more)
     except RuntimeError:
         # There is no file to know the source by, or no folder that can be written to.
-        compiled = numba.njit(function, **_OPTIONS)
+        compiled = numba.njit(function, **_OPTIONS, **more)
     finally:
         _config.CACHE_DIR = before
     return compiled
