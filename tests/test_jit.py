@@ -1,16 +1,20 @@
-"""The compile decorator: its cache follows the sources, and it leaves numba's settings alone."""
+"""The compile decorators: what they compile, how often, and where the result is kept."""
 
 import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
+from numba.core import event
 
 import valety_env
-from valety_env import _jit
+from valety_env import _cache, _jit
+from valety_env._jit import inlined, kernel, specialised
 from valety_env.cards import highest
 
 PACKAGE = Path(valety_env.__file__).parent
@@ -34,7 +38,7 @@ def some_of_the_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("copy")
     (folder / "valety_env").mkdir()
     (folder / "valety_env" / "__init__.py").touch()
-    for name in ("_jit.py", "cards.py"):
+    for name in ("_cache.py", "_jit.py", "cards.py"):
         shutil.copy(PACKAGE / name, folder / "valety_env" / name)
     return folder
 
@@ -71,33 +75,70 @@ def test_the_cache_lies_in_the_folder_asked_for(variables: dict[str, str], folde
 
 
 @pytest.mark.skipif(_jit.JIT_DISABLED, reason="nothing is compiled")
-def test_kernels_are_compiled_with_numbas_own_settings_put_back(tmp_path: Path) -> None:
+def test_a_kernel_is_compiled_without_the_gil_and_kept_in_one_file(tmp_path: Path) -> None:
     code = (
-        "import numba; before = numba.config.CACHE_DIR\n"
         "import numpy as np; from valety_env.cards import highest\n"
-        "print(highest(np.uint64(5)), numba.config.CACHE_DIR == before)\n"
-        "print(highest.nopython_signatures)"
+        "print(highest(np.uint64(5)), highest.nopython_signatures)"
     )
-    told = run_python(code, VALETY_ENV_CACHE_DIR=str(tmp_path))
-    assert told == "2 True\n[(uint64,) -> int64]"
-    kept = [path for path in tmp_path.rglob("*.nbc") if "highest" in path.name]
-    assert len(kept) == 1
+    assert run_python(code, VALETY_ENV_CACHE_DIR=str(tmp_path)) == "2 [(uint64,) -> int64]"
+    (kept,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    assert kept.name.startswith("highest-")
     assert highest.targetoptions["nogil"]
     assert isinstance(highest, numba.core.dispatcher.Dispatcher)
+
+
+@kernel
+def factorial(n: int) -> int:
+    return 1 if n <= 1 else n * factorial(n - 1)
+
+
+@kernel
+def quotient(n: int, by: int = 2) -> int:
+    return n // by
+
+
+@specialised
+def power(base: int, exponent: int) -> int:
+    value = 1
+    for _ in range(exponent):
+        value *= base
+    return value
+
+
+@inlined
+def successor(n: int) -> int:
+    return n + 1
+
+
+@kernel
+def outer(n: int) -> int:
+    first = factorial(n) + quotient(n) + quotient(n, by=3)
+    return first + power(n, 2) + power(n, 3) + successor(1) + successor(2)
+
+
+@pytest.mark.skipif(_jit.JIT_DISABLED, reason="nothing is compiled")
+def test_kernels_call_kernels_and_only_the_specialised_are_compiled_for_each_literal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_cache, "load", lambda name: None)
+    with event.install_recorder("numba:compile") as compiles:
+        assert outer(np.int64(4)) == 24 + 2 + 1 + 16 + 64 + 2 + 3
+    counted = Counter(
+        heard.data["dispatcher"].py_func.__name__
+        for _, heard in compiles.buffer
+        if heard.is_start and heard.data["dispatcher"].py_func.__module__ == __name__
+    )
+    # quotient: with its default for `by` and with a number.
+    assert counted == {"outer": 1, "factorial": 1, "quotient": 2, "power": 2, "successor": 1}
+    assert quotient(9, by=3) == 3
+    assert factorial(5) == 120
 
 
 @pytest.mark.plain
 def test_with_the_jit_off_a_kernel_is_the_function_itself() -> None:
     code = (
-        "from valety_env._jit import JIT_DISABLED, kernel\n"
+        "from valety_env._jit import JIT_DISABLED, inlined, kernel, specialised\n"
         "def f(x): return x\n"
-        "print(JIT_DISABLED, kernel(f) is f)"
+        "print(JIT_DISABLED, kernel(f) is inlined(f) is specialised(f) is f)"
     )
     assert run_python(code, NUMBA_DISABLE_JIT="1") == "True True"
-
-
-@pytest.mark.skipif(_jit.JIT_DISABLED, reason="nothing is compiled")
-def test_without_a_folder_to_write_to_kernels_are_compiled_all_the_same(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    code = "import numpy as np; from valety_env.cards import highest; print(highest(np.uint64(5)))"
-    assert run_python(code, VALETY_ENV_CACHE_DIR=str(tmp_path / "file")) == "2"

@@ -1,20 +1,28 @@
 """`kernel`: the only compile decorator of the package.
 
 A kernel is a scalar function of a few records and integers, compiled by numba without the GIL and
-without allocations. Its machine code is cached in a folder of the user's, so that only the first
-start on a machine compiles.
+without allocations. Its machine code is kept (`_cache`), so that only the first start on a machine
+compiles.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
+import pickle
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numba
+from numba.core import sigutils, types
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.registry import CPUDispatcher
+from numba.core.serialize import dumps
+
+from valety_env import _cache
+from valety_env._cache import cache_folder
 
 if TYPE_CHECKING:
 
@@ -23,49 +31,138 @@ if TYPE_CHECKING:
 else:
     from numpy import int64
 
-__all__ = ["JIT_DISABLED", "cache_folder", "inlined", "int64", "kernel"]
+__all__ = ["JIT_DISABLED", "cache_folder", "inlined", "int64", "kernel", "specialised"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _config: Any = numba.config
 JIT_DISABLED = bool(_config.DISABLE_JIT)
 
-
-def _source_digest() -> str:
-    """Return a short digest of the package's sources and numba's version.
-
-    numba notices an edit of a kernel's own file only, not of a file that the kernel calls into;
-    with the digest in the folder's name any edit of the package starts an empty cache.
-    """
-    digest = hashlib.blake2b(numba.__version__.encode(), digest_size=8)
-    for source in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(source.read_bytes())
-    return digest.hexdigest()
-
-
-def _user_cache_folder() -> Path:
-    """Return the folder for caches that the user's system prescribes."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-
-
-def cache_folder() -> Path:
-    """Return where compiled kernels are kept.
-
-    `VALETY_ENV_CACHE_DIR` names another parent folder, before `NUMBA_CACHE_DIR` and the user's own
-    cache folder.
-    """
-    chosen = os.environ.get("VALETY_ENV_CACHE_DIR") or _config.CACHE_DIR
-    parent = Path(chosen) if chosen else _user_cache_folder() / "valety_env"
-    return parent / _source_digest()
-
-
 # The numpy model leaves out the checks for division by zero: no kernel divides by what could be 0.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-_CACHE_FOLDER = str(cache_folder())
+# Nothing calls a kernel from C: without that wrapper a cold start takes an eighth less. No kernel
+# allocates, so none needs to count references.
+_OPTIONS: dict[str, Any] = {
+    "nopython": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+    "_nrt": False,
+}
+
+
+@cache
+def _file_digest(path: str) -> bytes:
+    """Return a digest of a source, empty if there is no such file."""
+    try:
+        return hashlib.blake2b(Path(path).read_bytes(), digest_size=16).digest()
+    except OSError:
+        return b""
+
+
+class _KernelCache(NullCache):
+    """The machine code of one kernel on disk; what the dispatcher asks before it compiles."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self._function = function
+        self._options = options
+
+    def _name(self, arguments: tuple[Any, ...], codegen: Any) -> str:
+        """Return the file's name, which holds all that the code depends on; empty if not kept.
+
+        That is what is called with which types, the processor, what numba's settings change, and
+        the source, as a kernel need not be one of the package.
+        """
+        code = self._function.__code__
+        source = _file_digest(code.co_filename)
+        if not source or self._function.__closure__:
+            return ""
+        key = (
+            source,
+            code.co_firstlineno,
+            self._options,
+            repr(arguments),
+            codegen.magic_tuple(),
+            int(_config.OPT),
+            _config.BOUNDSCHECK,
+        )
+        digest = hashlib.blake2b(repr(key).encode(), digest_size=16).hexdigest()
+        return f"{self._function.__name__}-{digest}"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        target_context.refresh()
+        arguments, _ = sigutils.normalize_signature(sig)
+        name = self._name(arguments, target_context.codegen())
+        data = _cache.load(name) if name else None
+        if data is None:
+            _cache.say_compiling()
+            return None
+        return CompileResult._rebuild(target_context, *pickle.loads(data))
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        arguments, _ = sigutils.normalize_signature(sig)
+        name = self._name(arguments, data.codegen)
+        # Addresses in this process's memory can't be kept.
+        if name and not data.library.has_dynamic_globals:
+            _cache.save(name, dumps(data._reduce()))
+
+
+class _Dispatcher(CPUDispatcher):
+    """numba's, with our cache."""
+
+    def __init__(
+        self,
+        py_func: Callable[..., Any],
+        locals: Any = None,  # noqa: A002  # numba makes unpickled ones by these names
+        targetoptions: Any = None,
+    ) -> None:
+        super().__init__(py_func, locals, targetoptions)
+        self._cache = _KernelCache(py_func, targetoptions)
+
+
+class _Inner(_Dispatcher):
+    """A kernel as other kernels call it: Python can't."""
+
+    literals = False
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        # numba would compile anew for every literal that is passed, some kernels two dozen times.
+        if not self.literals:
+            args = [types.unliteral(argument) for argument in args]
+            kws = {name: types.unliteral(argument) for name, argument in dict(kws).items()}
+        return super().get_call_template(args, kws)
+
+
+class _Kernel(_Dispatcher):
+    """A kernel as Python calls it.
+
+    Kernels that call it get another, `_Inner`, that has no wrapper for Python: most kernels are
+    called by kernels alone, and their wrappers are a sixth of a cold start.
+    """
+
+    literals = False
+    _inner: Any = None
+
+    @property
+    def is_compiling(self) -> Any:
+        return self._compiling_counter or (self._inner and self._inner.is_compiling)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        if self._inner is None:
+            options = self.targetoptions | {"no_cpython_wrapper": True}
+            self._inner = _Inner(self.py_func, targetoptions=options)
+            self._inner.literals = self.literals
+        return self._inner.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        return self._inner.get_overload(sig)
+
+
+def _compile(function: Function, literals: bool = False, **options: Any) -> Function:
+    if JIT_DISABLED:
+        return function
+    compiled: Any = _Kernel(function, targetoptions=_OPTIONS | options)
+    compiled.literals = literals
+    return compiled
 
 
 def kernel(function: Function) -> Function:
@@ -78,18 +175,9 @@ def inlined(function: Function) -> Function:
     return _compile(function, forceinline=True)
 
 
-def _compile(function: Function, **more: Any) -> Function:
-    if JIT_DISABLED:
-        return function
-    # numba reads its cache folder when a function is decorated: the setting of the process is put
-    # back at once, so that other users of numba in it keep theirs.
-    before = _config.CACHE_DIR
-    _config.CACHE_DIR = _CACHE_FOLDER
-    try:
-        compiled: Function = numba.njit(function, cache=True, **_OPTIONS, **more)
-    except RuntimeError:
-        # There is no file to know the source by, or no folder that can be written to.
-        compiled = numba.njit(function, **_OPTIONS, **more)
-    finally:
-        _config.CACHE_DIR = before
-    return compiled
+def specialised(function: Function) -> Function:
+    """As `inlined`, and compiled anew for each literal number it is given, such as a length.
+
+    Loops over a length that is known are unrolled. Each literal costs a compile of its own.
+    """
+    return _compile(function, forceinline=True, literals=True)

@@ -32,6 +32,8 @@ from valety_env._jit import cache_folder
 from valety_env.agents import AgentError, agent_names, needs_extra, parse_agent_name
 from valety_env.arena import plan_evaluation, versions
 from valety_env.arena.report import print_evaluation
+from valety_env.bench import plan_bench, print_report
+from valety_env.bench.startup import StartError
 from valety_env.cards import SUIT_SYMBOLS
 from valety_env.episode import ActionTypeError, IllegalActionError
 from valety_env.observations import ENCODERS, make_encoder
@@ -137,6 +139,76 @@ class Evaluate:
 
 
 @dataclasses.dataclass(frozen=True)
+class Bench:
+    """Measure how fast the environments are here, beside what bounds them, and their peers.
+
+    Random legal play on every interface, all counted. The cases take turns, round after round, and
+    ratios are taken within a round: compare those, not speeds of different runs or machines.
+    Each peer is installed with pip into a virtual environment of its own in the user's cache
+    folder (VALETY_ENV_CACHE_DIR names another): 2.3 GB in all, half of it EnvPool, once.
+
+    Examples:
+      valety-env bench
+      valety-env bench --only 'batch-*' copy-row --rounds 9
+      valety-env bench --peers --json out.json
+      valety-env bench --only aec-valety --peers pettingzoo rlcard
+      valety-env bench --startup --sweep --rounds 3
+    """
+
+    name: ClassVar[str] = "bench"
+
+    seconds: Annotated[float, tyro.conf.arg(metavar="S")] = 1.0
+    """How long one measurement lasts, about."""
+    rounds: Annotated[int, tyro.conf.arg(metavar="N")] = 5
+    """Measurements of each, in turn."""
+    tables: Annotated[int, tyro.conf.arg(metavar="N")] = 4096
+    """Tables of the environments that have many."""
+    seed: Annotated[int, tyro.conf.arg(metavar="S")] = 0
+    """Of the games, 0...2^64-1."""
+    only: Annotated[
+        tuple[str, ...] | None,
+        tyro.conf.arg(metavar="CASE [CASE ...]", help_behavior_hint="(default: all)"),
+    ] = None
+    """Measure these cases alone; * stands for any letters."""
+    peers: Annotated[
+        tuple[str, ...] | None,
+        tyro.conf.arg(metavar="[PEER ...]", help_behavior_hint="(default: none)"),
+    ] = None
+    """Measure other libraries in turn with ours: openspiel, pgx, rlcard, pettingzoo, envpool,
+    pufferlib; all if none is named."""
+    startup: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Time imports and first steps of new processes too, with compiled kernels and without."""
+    sweep: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Measure every interface with 1 to 1,000,000 tables too: it takes 10 GB of memory."""
+    json: Annotated[
+        str | None, tyro.conf.arg(metavar="FILE|-", help_behavior_hint="(default: none)")
+    ] = None
+    """Write the results as JSON; with - they are all that standard output gets."""
+
+    def run(self) -> int:
+        """Measure and report; returns the exit code."""
+        with _input_errors():
+            plan = plan_bench(
+                seconds=self.seconds,
+                rounds=self.rounds,
+                tables=self.tables,
+                seed=self.seed,
+                only=self.only,
+                peers=self.peers,
+                startup=self.startup,
+                sweep=self.sweep,
+            )
+            _check_writable(self.json)
+        with _Bar() as bar:
+            report = plan.run(bar.update, lambda line: _say(_err(), line))
+        console = _err() if self.json == "-" else _out()
+        print_report(report, console)
+        if self.json is not None:
+            _write_json(report.to_dict(), self.json)
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
 class Export:
     """Write a checkpoint as an ONNX model, with all that evaluate needs to know of it.
 
@@ -229,7 +301,7 @@ class Info:
         return 0
 
 
-COMMANDS: tuple[Any, ...] = (Evaluate, Export, Info)
+COMMANDS: tuple[Any, ...] = (Evaluate, Bench, Export, Info)
 
 
 def _overview(games: dict[str, Rules]) -> dict[str, Any]:
@@ -319,7 +391,7 @@ class _Bar:
             self._bar.stop()
 
     def update(self, what: str, done: float, total: int) -> None:
-        """Show that `done` of `total` pairs of `what` are played."""
+        """Show that `done` of `total` of `what` is done."""
         now = time.monotonic()
         if what != self._what:
             # It was begun when what came before it had ended.
@@ -347,11 +419,10 @@ class _Bar:
             self._bar.update(self._task, completed=done, rate=rate)
         elif now - self._said >= self.pause:
             self._said = now
-            left = (total - done) / rate if rate > 0 else float("inf")
-            _say(
-                self._console,
-                f"{what} {done:.0f}/{total}, {rate:,.1f}/s, about {left:.0f} s left",
-            )
+            line = f"{what} {done:.0f}/{total}"
+            if rate > 0:
+                line += f", {rate:,.1f}/s, about {(total - done) / rate:.0f} s left"
+            _say(self._console, line)
 
 
 def _say(console: Console, text: str) -> None:
@@ -491,7 +562,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         _complain(str(error))
         return BAD_INPUT
-    except (IllegalActionError, ActionTypeError, AgentError, OSError) as error:
+    except (IllegalActionError, ActionTypeError, AgentError, StartError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             # Whoever read the output has seen enough; nothing is left to flush into.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
