@@ -27,7 +27,7 @@ from valety_env.engine import (
     start_match,
     undealt_cards,
 )
-from valety_env.episode import observe, scratch_words
+from valety_env.episode import observe
 from valety_env.observations import make_encoder
 from valety_env.rules import PRESETS, Rules, make_rules
 from valety_env.view import VIEW, look
@@ -139,7 +139,7 @@ class Table:
 
     @property
     def trump(self) -> str | None:
-        return None if self.state.trump < 0 else SUITS[self.state.trump]
+        return None if self.state.turned < 0 else SUITS[int(self.state.turned) // 13]
 
     @property
     def deal_number(self) -> int:
@@ -171,12 +171,11 @@ class Table:
 
     @property
     def trick_winners(self) -> list[int]:
-        done, in_trick = divmod(int(self.state.num_plays), self.num_players)
-        winners = [int(self.state.trick_leader[trick]) for trick in range(1, done)]
-        if done:
-            last = self.state.trick_leader[done] if in_trick else self.state.turn
-            winners.append(int(last))
-        return winners
+        done = int(self.state.num_plays) // self.num_players
+        leaders = [seat for seat, _ in self.plays[:: self.num_players]]
+        if len(leaders) == done:
+            leaders.append(int(self.state.turn))
+        return leaders[1 : done + 1]
 
     @property
     def tricks(self) -> list[int]:
@@ -279,7 +278,8 @@ def observed(
     row = np.full(encoder.layout.size, 99, dtype)
     mask = np.full(table.rules.num_actions, 99, np.int8)
     views = np.zeros(1, VIEW)
-    observe(encoder.code, table.record, table.state, seat, views[0], scratch_words(), row, mask)
+    look(table.record, table.state, seat, views[0])
+    observe(encoder.code, table.record, table.state, seat, row[None], mask[None], 0)
     return row, mask, views
 
 
@@ -369,5 +369,5 @@ def third_deal(rules: Rules) -> tuple[np.ndarray, np.ndarray]:
     first["deal"], first["totals"], first["dealer"] = 0, 0, first["leader"]
     views = np.zeros(2, VIEW)
     for i, table in enumerate((state, first)):
-        look(rules.packed[0], table[0], int(table["turn"][0]), views[i], True)
+        look(rules.packed[0], table[0], int(table["turn"][0]), views[i])
     return views, np.repeat(legal_actions(rules.packed[0], state[0]), 2).astype(np.uint64)

@@ -40,7 +40,7 @@ def show(rules: Rules, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     views = np.zeros(len(states), VIEW)
     legal = np.zeros(len(states), np.uint64)
     for i in range(len(states)):
-        look(rules.record, states[i], int(states[i].turn), views[i], True)
+        look(rules.record, states[i], int(states[i].turn), views[i])
         legal[i] = legal_actions(rules.record, states[i])
     return views, legal
 
@@ -382,7 +382,7 @@ def play_deals(
             while table[0].phase < DEAL_OVER:
                 legal = legal_actions(rules[0], table[0])
                 if table[0].turn == seat:
-                    look(rules[0], table[0], seat, view[0], False)
+                    look(rules[0], table[0], seat, view[0])
                     action = heuristic_action(rules[0], view[0], legal, general)
                 else:
                     count = int64(table[0].num_plays) + int64(table[0].num_calls)

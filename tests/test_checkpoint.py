@@ -23,7 +23,7 @@ from valety_env.agents.neural import (
 )
 from valety_env.arena import evaluate
 from valety_env.engine import legal_actions
-from valety_env.observations import WORDS, encode_views, make_encoder
+from valety_env.observations import encode_views, make_encoder
 from valety_env.rules import Rules, make_rules
 from valety_env.vector import SelfPlayEnv
 from valety_env.view import VIEW, look
@@ -70,7 +70,7 @@ def some_views(rules: Rules, tables: int, steps: int, **options):
         env.step(env.sample())
         for state in env.states:
             view = np.zeros(1, VIEW)
-            look(rules.packed[0], state, int(state["turn"]), view[0], True)
+            look(rules.packed[0], state, int(state["turn"]), view[0])
             views.append(view)
             legal.append(legal_actions(rules.packed[0], state))
     keys = np.arange(len(views), dtype=np.uint64) * np.uint64(0x123456789ABCDEF)
@@ -256,7 +256,7 @@ def test_the_player_computes_what_the_network_computes(game, encoder, hidden) ->
     views, legal, keys = some_views(rules, 16, 20)
     found = make_encoder(encoder, rules)
     rows = np.zeros((len(views), found.layout.size), np.uint8)
-    encode_views(found.code, rules.packed, views, np.zeros(WORDS, np.uint64), rows)
+    encode_views(found.code, rules.packed, views, rows)
     with torch.inference_mode():
         logits = network(torch.from_numpy(rows))[0].numpy()
     allowed = (legal[:, None] >> np.arange(rules.num_actions, dtype=np.uint64)) & 1 != 0
@@ -289,7 +289,7 @@ def test_choices_of_a_warm_player_are_as_likely_as_its_temperature_says(valety: 
     keys = np.random.default_rng(0).integers(0, 2**64, n, np.uint64)
     views, legal = np.repeat(views, n), np.repeat(legal, n)
     rows = np.zeros((1, network.config.inputs), np.uint8)
-    encode_views(0, valety.packed, views[:1], np.zeros(WORDS, np.uint64), rows)
+    encode_views(0, valety.packed, views[:1], rows)
     with torch.inference_mode():
         logits = network(torch.from_numpy(rows))[0][0]
     allowed = torch.from_numpy((legal[0] >> np.arange(52, dtype=np.uint64)) & 1 != 0)

@@ -24,7 +24,7 @@ from aec import (
 
 from valety_env import polignac_v0, valety_v0
 from valety_env.env import AECTable
-from valety_env.episode import DTYPES, scratch_words
+from valety_env.episode import DTYPES
 from valety_env.observations import ENCODERS, encode_views
 
 with warnings.catch_warnings():
@@ -287,7 +287,7 @@ def test_an_observation_is_what_the_encoder_makes_of_the_view(name: str, encoder
             made = env.setup.encoders[seat]
             row = np.empty((1, made.layout.size), np.float32)
             view = env.view(agent)
-            encode_views(made.code, env.setup.played.packed, view, scratch_words(), row)
+            encode_views(made.code, env.setup.played.packed, view, row)
             assert view[0].seat == seat
             assert_equal_observations(env.observe(agent), made.shaped(row[0]))
 

@@ -22,7 +22,6 @@ from valety_env.episode import (
     make_setup,
     name_of,
     parse_seed,
-    scratch_words,
     settle,
     state_layout,
     write_mask,
@@ -30,7 +29,6 @@ from valety_env.episode import (
 )
 from valety_env.observations import ENCODERS
 from valety_env.rules import Rules, make_rules
-from valety_env.view import VIEW
 
 
 def settled(
@@ -38,7 +36,7 @@ def settled(
 ) -> tuple[int, list[float]]:
     """Return what `settle` finds at a table and the rewards it gives."""
     rewards = np.full(table.num_players, 7.0)
-    found = settle(table.record, table.state, single_deal, by_points, rewards)
+    found = settle(table.record, table.state, single_deal, by_points, rewards[None], 0)
     return int(found), rewards.tolist()
 
 
@@ -415,20 +413,14 @@ def test_a_mask_is_the_legal_actions_of_the_seat_to_move_and_zero_for_the_others
 
 
 @pytest.mark.plain
-def test_the_history_is_looked_at_only_for_encoders_that_need_it() -> None:
-    table = Table(GAMES["valety"]).start(1)
-    table.act(table.legal()[0]).act(table.legal()[0])
-    for name in ENCODERS:
-        assert observed(table, 0, name)[2]["history"].any() == (name == "tokens_v0")
-
-
 @pytest.mark.plain
 def test_a_mask_is_written_bit_by_bit() -> None:
     for size in (52, 54):
-        mask = np.full(size, 7, np.int8)
-        write_mask(np.uint64(1 << 53 | 1 << 51 | 1 << 3), mask)
-        assert np.flatnonzero(mask).tolist() == [n for n in (3, 51, 53) if n < size]
-        assert mask.max() == 1
+        masks = np.full((3, size), 7, np.int8)
+        write_mask(np.uint64(1 << 53 | 1 << 51 | 1 << 3), masks, 1)
+        assert np.flatnonzero(masks[1]).tolist() == [n for n in (3, 51, 53) if n < size]
+        assert masks[1].max() == 1
+        assert (masks[[0, 2]] == 7).all()
 
 
 @pytest.mark.plain
@@ -460,7 +452,7 @@ def test_an_illegal_action_is_told_in_card_notation() -> None:
 
 def whole(table: Table, dtype: str = "uint8") -> np.ndarray:
     row = np.full(state_layout(table.rules).size, 99, dtype)
-    write_state(table.record, table.state, np.zeros(1, VIEW)[0], scratch_words(), row)
+    write_state(table.record, table.state, row[None], 0)
     return row
 
 

@@ -21,7 +21,7 @@ from valety_env.agents.foreign.policy import CHUNK, Model, PolicyAgent
 from valety_env.agents.neural import save_checkpoint
 from valety_env.arena import evaluate
 from valety_env.episode import make_setup
-from valety_env.observations import WORDS, encode_views, make_encoder
+from valety_env.observations import encode_views, make_encoder
 from valety_env.rules import Rules, make_rules
 from valety_env.single import SingleEnv
 
@@ -285,8 +285,7 @@ def test_a_model_is_always_asked_about_as_many_positions() -> None:
         rows = np.concatenate([shown for shown, _ in listener.asked])
         masks = np.concatenate([mask for _, mask in listener.asked])
         expected = np.zeros((size, 464), np.uint8)
-        words = np.zeros(WORDS, np.uint64)
-        encode_views(0, RULES["valety"].packed, views[:size], words, expected)
+        encode_views(0, RULES["valety"].packed, views[:size], expected)
         assert (rows[:size] == expected).all()
         assert (masks[:size] @ (1 << np.arange(52, dtype=np.uint64)) == legal[:size]).all()
         # What fills up the last is a position of it.
@@ -343,7 +342,7 @@ def test_choices_are_as_likely_as_the_temperature_says(tmp_path: Path) -> None:
     name = linear(tmp_path / "m.onnx", weight, told(rules))
     views, legal, _ = some_views(rules, 1, 1)
     row = np.zeros((1, 464), np.uint8)
-    encode_views(0, rules.packed, views[:1], np.zeros(WORDS, np.uint64), row)
+    encode_views(0, rules.packed, views[:1], row)
     n = 20000
     keys = np.random.default_rng(0).integers(0, 2**64, n, np.uint64)
     views, legal = np.repeat(views, n), np.repeat(legal, n)
@@ -374,7 +373,7 @@ def test_an_exported_checkpoint_computes_and_plays_the_same(
     views, legal, keys = some_views(rules, 100, 34)
     found = make_encoder(encoder, rules)
     rows = np.zeros((len(views), found.layout.size), np.uint8)
-    encode_views(found.code, rules.packed, views, np.zeros(WORDS, np.uint64), rows)
+    encode_views(found.code, rules.packed, views, rows)
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
     logits, value = session.run(None, {"observation": rows.astype(np.float32)})
     with torch.inference_mode():

@@ -14,7 +14,7 @@ from test_checkpoint import some_views
 
 from valety_env import cli, make_agent
 from valety_env.episode import make_setup
-from valety_env.observations import WORDS, encode_views, make_encoder
+from valety_env.observations import encode_views, make_encoder
 from valety_env.rules import Rules, make_rules
 
 pytest.importorskip("ray")
@@ -107,7 +107,7 @@ def its_choices(
     """What the module finds best, by its own weights alone."""
     found = make_encoder(encoder, rules)
     rows = np.zeros((len(views), found.layout.size), np.uint8)
-    encode_views(found.code, rules.packed, views, np.zeros(WORDS, np.uint64), rows)
+    encode_views(found.code, rules.packed, views, rows)
     masks = (legal[:, None] >> np.arange(rules.num_actions, dtype=np.uint64)) & np.uint64(1) != 0
     with torch.no_grad():
         logits = module.last(torch.tanh(module.first(torch.from_numpy(rows).float()))).numpy()

@@ -56,11 +56,11 @@ def untrained(
 
 def its_choices(model: Any, rules: Rules, views: np.ndarray, legal: np.ndarray) -> list[int]:
     """What the model itself finds best, asked by SB3's own means, one position after another."""
-    from valety_env.observations import WORDS, encode_views, make_encoder
+    from valety_env.observations import encode_views, make_encoder
 
     encoder = make_encoder(model.valety_env["encoder"], rules)
     rows = np.zeros((len(views), encoder.layout.size), np.uint8)
-    encode_views(encoder.code, rules.packed, views, np.zeros(WORDS, np.uint64), rows)
+    encode_views(encoder.code, rules.packed, views, rows)
     masks = (legal[:, None] >> np.arange(rules.num_actions, dtype=np.uint64)) & np.uint64(1) != 0
     chosen = []
     for row, mask in zip(rows, masks, strict=True):

@@ -20,7 +20,7 @@ from tables import GAMES, Table, follow_match, plain_mix, random_rules
 from valety_env.cards import cards_of
 from valety_env.engine import legal_actions, play
 from valety_env.episode import DTYPES, state_layout
-from valety_env.observations import ENCODERS, WORDS, Encoder, encode_views, make_encoder
+from valety_env.observations import ENCODERS, Encoder, encode_views, make_encoder
 from valety_env.rules import Rules, make_rules
 from valety_env.view import VIEW, look
 
@@ -32,10 +32,9 @@ def rows(table: Table, name: str, seat: int, dtype: str = "uint8") -> np.ndarray
     """Return the flat row that an encoder writes over what lay there before."""
     encoder = make_encoder(name, table.rules)
     views = np.zeros(1, VIEW)
-    look(table.record, table.state, seat, views[0], name == "tokens_v0")
+    look(table.record, table.state, seat, views[0])
     row = np.full((1, encoder.layout.size), 99, dtype)
-    words = np.full(WORDS, 2**64 - 1, np.uint64)
-    encode_views(encoder.code, table.rules.packed, views, words, row)
+    encode_views(encoder.code, table.rules.packed, views, row)
     return row
 
 

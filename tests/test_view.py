@@ -24,7 +24,7 @@ from tables import (
 
 from valety_env.cards import GENERAL, PASS, cards_of
 from valety_env.engine import STATE, legal_actions, play
-from valety_env.observations import ENCODERS, WORDS, encode_views, make_encoder
+from valety_env.observations import ENCODERS, encode_views, make_encoder
 from valety_env.rules import Rules, make_rules
 from valety_env.view import SCRATCH_SIZE, VIEW, imagine, look, unseen_cards, view_legal
 
@@ -32,17 +32,17 @@ PHASES = {"calls": 0, "plays": 1, "waiting for a deal": 2, "over": 3}
 SUITS = "SCDH"
 
 
-def view_of(table: Table, seat: int, history: bool = True) -> np.ndarray:
+def view_of(table: Table, seat: int) -> np.ndarray:
     """Return what a seat knows, VIEW (1,), written over what lay there before."""
     view = np.frombuffer(b"\xa5" * VIEW.itemsize, VIEW).copy()
     clean = np.zeros(1, VIEW)
-    look(table.record, table.state, seat, view[0], history)
+    look(table.record, table.state, seat, view[0])
     for name in VIEW.names or ():
         clean[name] = view[name]  # all but the gaps between fields
     return clean
 
 
-def view_from(referee: Referee, rules: Rules, seat: int, history: bool) -> np.ndarray:
+def view_from(referee: Referee, rules: Rules, seat: int) -> np.ndarray:
     """Return the view of a seat, VIEW (1,), from what a referee says and the seat has seen."""
     order = rules.rank_order
 
@@ -93,16 +93,8 @@ def view_from(referee: Referee, rules: Rules, seat: int, history: bool) -> np.nd
         record.led = SUITS.index(led)
         who, card = max(on_table, key=strength)
         record.best_seat, record.best_card = who, number(card)
-    if history:
-        for place, (_, card) in enumerate(referee.plays):
-            record.history[place] = number(card)
-        general_leads = rules.general_leads and referee.general is not None
-        record.trick_leader[0] = referee.general if general_leads else referee.leader
-        for trick, winner in enumerate(referee.trick_winners, start=1):
-            if trick < rules.hand_size and not (
-                referee.phase == "over" and trick == len(referee.trick_winners)
-            ):
-                record.trick_leader[trick] = winner
+    for place, (_, card) in enumerate(referee.plays):
+        record.history[place] = number(card)
     return view
 
 
@@ -118,9 +110,7 @@ def test_a_view_is_what_the_seat_has_seen(game: str) -> None:
     rules = GAMES[game]
     for table, referee in follow_match(rules, seed=1, most_deals=2):
         for seat in range(rules.num_players):
-            for history in (True, False):
-                expected = view_from(referee, rules, seat, history)
-                assert_same_view(view_of(table, seat, history), expected)
+            assert_same_view(view_of(table, seat), view_from(referee, rules, seat))
 
 
 def test_a_view_is_what_the_seat_has_seen_under_all_options() -> None:
@@ -128,10 +118,7 @@ def test_a_view_is_what_the_seat_has_seen_under_all_options() -> None:
         rules = random_rules(random.Random(number))
         for table, referee in follow_match(rules, number, general_odds=0.2, most_deals=2):
             seat = (len(referee.plays) + number) % rules.num_players
-            history = number % 3 != 0
-            assert_same_view(
-                view_of(table, seat, history), view_from(referee, rules, seat, history)
-            )
+            assert_same_view(view_of(table, seat), view_from(referee, rules, seat))
 
 
 @pytest.mark.plain
@@ -140,7 +127,7 @@ def test_a_view_of_a_deal_of_either_game_is_what_the_seat_has_seen() -> None:
         rules = GAMES[game]
         for table, referee in follow_match(rules, seed=4, most_deals=1):
             for seat in range(rules.num_players):
-                expected = view_from(referee, rules, seat, True)
+                expected = view_from(referee, rules, seat)
                 assert_same_view(view_of(table, seat), expected)
 
 
@@ -195,9 +182,8 @@ def rows_of(table: Table, seat: int) -> list[bytes]:
     for name in ENCODERS:
         encoder = make_encoder(name, table.rules)
         row = np.zeros((1, encoder.layout.size), np.uint8)
-        words = np.zeros(WORDS, np.uint64)
         view = view_of(table, seat)
-        encode_views(encoder.code, table.rules.packed, view, words, row)
+        encode_views(encoder.code, table.rules.packed, view, row)
         rows.append(row.tobytes())
     return rows
 
@@ -212,9 +198,7 @@ def test_a_view_does_not_change_when_all_that_is_hidden_does(
     table = random_time(rules, seed)
     seat = who % rules.num_players
     other = redealt(table, seat, random.Random(seed))
-    for history in (True, False):
-        view, again = view_of(table, seat, history), view_of(other, seat, history)
-        assert view.tobytes() == again.tobytes()
+    assert view_of(table, seat).tobytes() == view_of(other, seat).tobytes()
     assert rows_of(other, seat) == rows_of(table, seat)
 
 
@@ -228,15 +212,6 @@ def test_a_view_does_not_change_when_all_that_is_hidden_does_under_all_options()
             changed += other.hands != table.hands
             assert view_of(table, seat).tobytes() == view_of(other, seat).tobytes()
     assert changed > 300
-
-
-def test_the_history_is_left_out_unless_asked_for() -> None:
-    table = random_time(GAMES["valety"], seed=5)
-    assert len(table.plays) > 2
-    view = view_of(table, 0, history=False)[0]
-    assert not view.history.any()
-    assert not view.trick_leader.any()
-    assert view.num_plays == len(table.plays)
 
 
 @pytest.mark.plain
@@ -298,7 +273,7 @@ def assert_consistent(table: Table, seat: int, keys: int) -> None:
         if rules.trump == "last_card" and int(table.state.turned) not in played:
             assert table.turned in drawn.hands[table.dealer]
         for name in STATE.names or ():
-            if name not in ("hand", "seed", "episode", "winners", "best_seat", "best_card"):
+            if name not in ("hand", "seed", "episode", "winners"):
                 np.testing.assert_array_equal(drawn.states[name], table.states[name], err_msg=name)
         if table.phase == "plays":
             assert drawn.to_move() == table.to_move()

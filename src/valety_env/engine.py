@@ -7,10 +7,13 @@ All seats are absolute.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy import uint64
 
-from valety_env._jit import int64, kernel
+from valety_env._intrinsics import record_head
+from valety_env._jit import inlined, int64, kernel
 from valety_env.cards import (
     EMPTY,
     GENERAL,
@@ -18,9 +21,11 @@ from valety_env.cards import (
     NO_SUIT,
     NUM_CARDS,
     NUM_RANKS,
+    NUM_SUITS,
     ONE,
     PASS,
     bit,
+    count,
     suit_cards,
 )
 from valety_env.rng import below, mix
@@ -34,6 +39,7 @@ from valety_env.rules import (
     TRUMP_LAST_CARD,
     TRUMP_NONE,
     TRUMP_TURNED,
+    Rules,
 )
 
 MAX_TRICKS = NUM_CARDS // 2
@@ -42,37 +48,47 @@ NOBODY = -1
 # Phases of a table, in the order in which a deal goes through them.
 CALLS, PLAYS, DEAL_OVER, MATCH_OVER = range(4)
 
-# One table. `history[i]` is the card of play i, `trick_leader[t]` the seat that led trick t, so
-# the seat of every play is known; the calls are all passes, in turn from `leader`, except the last
-# if there is a `general`.
+# What everybody knows of a table: the first fields of STATE and of VIEW, in the same places, so
+# that one copy of PUBLIC_SIZE bytes shows all of it and nothing else. `history[i]` is the card of
+# play i; whose it was tells `played`. The calls are all passes, in turn from `leader`, except the
+# last if there is a `general`.
+PUBLIC_FIELDS = [
+    ("played", np.uint64, (MAX_PLAYERS,)),
+    ("totals", np.int32, (MAX_PLAYERS,)),
+    ("deal", np.uint32),
+    ("history", np.uint8, (NUM_CARDS,)),
+    ("hand_sizes", np.uint8, (MAX_PLAYERS,)),
+    ("table", np.int8, (MAX_PLAYERS,)),  # each seat's card in the current trick, or NO_CARD
+    ("tricks", np.uint8, (MAX_PLAYERS,)),
+    ("jacks", np.uint8, (MAX_PLAYERS,)),  # captured jacks, bit = suit
+    ("voids", np.uint8, (MAX_PLAYERS,)),  # suits a seat has shown to lack, bit = suit
+    ("phase", np.uint8),
+    ("dealer", np.uint8),
+    ("leader", np.uint8),  # leads the deal, before any announcement is heard
+    ("turn", np.uint8),  # the seat to act
+    ("turned", np.int8),  # the card shown, or NO_CARD
+    ("led", np.int8),  # the suit led in the current trick, or NO_SUIT
+    ("general", np.int8),  # the seat that announced, or NOBODY
+    ("num_calls", np.uint8),
+    ("num_plays", np.uint8),
+    ("best_seat", np.int8),  # who is winning the trick, or NOBODY
+    ("best_card", np.int8),  # with what, or NO_CARD
+]
+PUBLIC = np.dtype((np.record, np.dtype(PUBLIC_FIELDS, align=True)))
+public_of = record_head(PUBLIC)
+PUBLIC_SIZE = np.dtype(PUBLIC_FIELDS).itemsize
+
+# One table, 256 bytes: four lines of a processor's cache.
 STATE = np.dtype(
     (
         np.record,
         np.dtype(
             [
-                ("hand", np.uint64, (MAX_PLAYERS,)),
-                ("played", np.uint64, (MAX_PLAYERS,)),
-                ("seed", np.uint64),
-                ("episode", np.uint32),
-                ("totals", np.int32, (MAX_PLAYERS,)),
-                ("deal", np.uint32),
-                ("history", np.uint8, (NUM_CARDS,)),
-                ("trick_leader", np.uint8, (MAX_TRICKS,)),
-                ("tricks", np.uint8, (MAX_PLAYERS,)),
-                ("jacks", np.uint8, (MAX_PLAYERS,)),  # captured jacks, bit = suit
-                ("voids", np.uint8, (MAX_PLAYERS,)),  # suits a seat has shown to lack, bit = suit
+                *PUBLIC_FIELDS,
                 ("winners", np.uint8),  # of the match when it is over, bit = seat
-                ("phase", np.int8),
-                ("dealer", np.int8),
-                ("leader", np.int8),  # leads the deal, before any announcement is heard
-                ("turn", np.int8),  # the seat to act
-                ("turned", np.int8),  # the card shown, or NO_CARD
-                ("trump", np.int8),  # its suit, or NO_SUIT
-                ("general", np.int8),  # the seat that announced, or NOBODY
-                ("num_calls", np.int8),
-                ("num_plays", np.int8),
-                ("best_seat", np.int8),  # who is winning the trick, meaningful after its first card
-                ("best_card", np.int8),
+                ("episode", np.uint32),
+                ("seed", np.uint64),
+                ("hand", np.uint64, (MAX_PLAYERS,)),
             ],
             align=True,
         ),
@@ -80,53 +96,69 @@ STATE = np.dtype(
 )
 
 
-@kernel
+@inlined
 def follow(hand: np.uint64, led: int) -> np.uint64:
     """Return the cards of `hand` that may follow a lead of suit `led` (V7, V8)."""
     same = hand & suit_cards(led)
     return same if same != EMPTY else hand
 
 
-@kernel
+@inlined
+def tricks_before(rules: np.record, plays: int) -> int:
+    """Return `plays` // players by a multiplication, which takes a third of a division's time."""
+    return plays * int64(rules.reciprocal) >> 16
+
+
+@inlined
+def suits_of_jacks(rules: np.record, cards: np.uint64) -> int:
+    """Return the suits of the jacks among `cards`, bit = suit."""
+    jacks = cards >> uint64(int64(rules.jack_rank))
+    suits = EMPTY
+    for suit in range(NUM_SUITS):
+        suits |= (jacks >> uint64(NUM_RANKS * suit) & ONE) << uint64(suit)
+    return int64(suits)
+
+
+@inlined
 def beats(card: int, best: int, trump: int) -> bool:
     """Return whether `card`, played later, takes the trick from `best` (V9).
 
     `trump` is a suit or NO_SUIT.
     """
     suit = card // NUM_RANKS
-    if suit == best // NUM_RANKS:
-        return card > best
-    return suit == trump
+    return card > best if suit == best // NUM_RANKS else suit == trump
 
 
-@kernel
+@inlined
 def penalty(rules: np.record, jacks: int) -> int:
     """Return what a set of captured jacks (bit = suit) costs (V10, P9)."""
     return int64(rules.penalty_of[jacks])
 
 
-@kernel
-def legal_cards(rules: np.record, state: np.record) -> np.uint64:
+@inlined
+def trump_of(turned: int) -> int:
+    """Return the suit of the card turned up, or NO_SUIT of NO_CARD."""
+    return turned // NUM_RANKS if turned >= 0 else NO_SUIT
+
+
+@inlined
+def legal_cards(state: np.record) -> np.uint64:
     """Return the cards the seat to act may play, as a set.
 
     A seat follows the suit led when it can, and otherwise plays anything (V7, V8, P8).
 
     Args:
-        rules: one `RULES` record.
         state: one `STATE` record in the phase PLAYS.
 
     Returns:
         never empty.
     """
     hand = state.hand[int64(state.turn)]
-    plays = int64(state.num_plays)
-    in_trick = plays % int64(rules.num_players)
-    if in_trick == 0:
-        return hand
-    return follow(hand, int64(state.history[plays - in_trick]) // NUM_RANKS)
+    led = int64(state.led)
+    return hand if led == NO_SUIT else follow(hand, led)
 
 
-@kernel
+@inlined
 def legal_actions(rules: np.record, state: np.record) -> np.uint64:
     """Return the actions of the seat to act as a set; empty when the deal is over.
 
@@ -134,7 +166,7 @@ def legal_actions(rules: np.record, state: np.record) -> np.uint64:
     """
     phase = int64(state.phase)
     if phase == PLAYS:
-        return legal_cards(rules, state)
+        return legal_cards(state)
     if phase == CALLS:
         return bit(PASS) | bit(GENERAL)
     return EMPTY
@@ -190,14 +222,14 @@ def begin_deal(rules: np.record, state: np.record, dealer: int, leader: int) -> 
         state.tricks[seat] = 0
         state.jacks[seat] = 0
         state.voids[seat] = 0
+        state.hand_sizes[seat] = 0
+        state.table[seat] = NO_CARD
     for play_number in range(NUM_CARDS):
         state.history[play_number] = 0
-    for trick in range(MAX_TRICKS):
-        state.trick_leader[trick] = 0
     state.dealer = dealer
     state.leader = leader
-    state.trick_leader[0] = leader
     state.turn = leader
+    state.led = NO_SUIT
     state.general = NOBODY
     state.num_calls = 0
     state.num_plays = 0
@@ -235,17 +267,12 @@ def deal(rules: np.record, state: np.record) -> None:
             seat = seat + 1 if seat + 1 < players else 0
     for i in range(size):
         state.history[i] = 0
-    show_trump(state, card if rules.trump != TRUMP_NONE else NO_CARD)
+    for seat in range(players):
+        state.hand_sizes[seat] = rules.hand_size
+    state.turned = card if rules.trump != TRUMP_NONE else NO_CARD
 
 
-@kernel
-def show_trump(state: np.record, card: int) -> None:
-    """Show `card`, whose suit is trump (V2, P3), or NO_CARD."""
-    state.turned = card
-    state.trump = card // NUM_RANKS if card != NO_CARD else NO_SUIT
-
-
-@kernel
+@inlined
 def play(rules: np.record, state: np.record, action: int) -> None:
     """Apply a legal action of the seat to act, in place.
 
@@ -257,29 +284,30 @@ def play(rules: np.record, state: np.record, action: int) -> None:
         state: one `STATE` record in the phase CALLS or PLAYS.
         action: a card 0..51, or PASS or GENERAL; not checked.
     """
-    players = int64(rules.num_players)
     if state.phase == CALLS:
         call(rules, state, action)
         return
+    players = int64(rules.num_players)
     seat = int64(state.turn)
-    plays = int64(state.num_plays)
-    in_trick = plays % players
+    led = int64(state.led)
+    suit = action // NUM_RANKS
     cards = bit(action)
     state.hand[seat] &= ~cards
     state.played[seat] |= cards
+    state.table[seat] = action
+    state.hand_sizes[seat] -= 1
+    plays = int64(state.num_plays)
     state.history[plays] = action
     state.num_plays = plays + 1
-    if in_trick == 0:
-        state.best_seat = seat
-        state.best_card = action
-    else:
-        led = int64(state.history[plays - in_trick]) // NUM_RANKS
-        if action // NUM_RANKS != led:
-            state.voids[seat] |= 1 << led
-        if beats(action, int64(state.best_card), int64(state.trump)):
-            state.best_seat = seat
-            state.best_card = action
-    if in_trick + 1 == players:
+    # Without branches, as no processor foresees which card is played.
+    leads = led == NO_SUIT
+    takes = leads | beats(action, int64(state.best_card), trump_of(int64(state.turned)))
+    state.best_seat = seat if takes else int64(state.best_seat)
+    state.best_card = action if takes else int64(state.best_card)
+    state.led = suit if leads else led
+    lacks = 0 if leads | (suit == led) else 1
+    state.voids[seat] |= lacks << (led & 3)
+    if plays + 1 == (tricks_before(rules, plays) + 1) * players:
         end_trick(rules, state)
     else:
         state.turn = seat + 1 if seat + 1 < players else 0
@@ -297,7 +325,6 @@ def call(rules: np.record, state: np.record, action: int) -> None:
         if rules.general_leads == 0:
             seat = int64(state.leader)
         state.turn = seat
-        state.trick_leader[0] = seat
     elif state.num_calls == players:
         state.phase = PLAYS
         state.turn = state.leader
@@ -305,31 +332,32 @@ def call(rules: np.record, state: np.record, action: int) -> None:
         state.turn = (seat + 1) % players
 
 
-@kernel
+@inlined
 def end_trick(rules: np.record, state: np.record) -> None:
     """Give the trick to its winner, who leads the next (V9, V10); score the deal after the last."""
     players = int64(rules.num_players)
     winner = int64(state.best_seat)
     plays = int64(state.num_plays)
-    jacks = 0
-    for i in range(plays - players, plays):
-        card = int64(state.history[i])
-        if card % NUM_RANKS == rules.jack_rank:
-            jacks |= 1 << (card // NUM_RANKS)
+    cards = EMPTY
+    for seat in range(players):
+        cards |= bit(int64(state.table[seat]))
+        state.table[seat] = NO_CARD
+    jacks = suits_of_jacks(rules, cards)
     state.tricks[winner] += 1
     state.jacks[winner] |= jacks
     state.turn = winner
+    state.led = NO_SUIT
+    state.best_seat = NOBODY
+    state.best_card = NO_CARD
     if rules.count == COUNT_TRICK:
         state.totals[winner] += 1 - penalty(rules, jacks)
         if state.totals[winner] >= rules.target:
             state.phase = MATCH_OVER
             state.winners = 1 << winner
             return
-    trick = plays // players
+    trick = tricks_before(rules, plays)
     if trick == rules.hand_size:
         end_deal(rules, state)
-    else:
-        state.trick_leader[trick] = winner
 
 
 @kernel
@@ -439,7 +467,8 @@ def set_hands(rules: np.record, state: np.record, hands: np.ndarray, turned: int
     """
     for seat in range(int64(rules.num_players)):
         state.hand[seat] = hands[seat]
-    show_trump(state, turned)
+        state.hand_sizes[seat] = count(hands[seat])
+    state.turned = turned
 
 
 @kernel
@@ -455,10 +484,24 @@ def undealt_cards(rules: np.record, state: np.record) -> np.uint64:
 
 @kernel
 def seat_of_play(rules: np.record, table: np.record, play_number: int) -> int:
-    """Return who made a play of this deal; `table` is a STATE, or a VIEW with history."""
-    players = int64(rules.num_players)
-    led_by = int64(table.trick_leader[play_number // players])
-    return (led_by + play_number % players) % players
+    """Return who made a play of this deal: the seat that played its card.
+
+    `table` is a STATE, PUBLIC or VIEW. NOBODY of a play that a position leaves unknown.
+    """
+    cards = bit(int64(table.history[play_number]))
+    for seat in range(int64(rules.num_players)):
+        if table.played[seat] & cards != EMPTY:
+            return seat
+    return NOBODY
+
+
+def seats_of_plays(rules: Rules, table: Any) -> list[int]:
+    """Return who made each play of this deal, as `seat_of_play` does, without compiling it."""
+    played = [int(cards) for cards in table.played[: rules.num_players]]
+    return [
+        next((seat for seat, cards in enumerate(played) if cards >> card & 1), NOBODY)
+        for card in table.history[: int(table.num_plays)].tolist()
+    ]
 
 
 @kernel

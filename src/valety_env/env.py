@@ -31,7 +31,6 @@ from valety_env.episode import (
     make_setup,
     observe_table,
     parse_seed,
-    scratch_words,
     start_table,
     state_of_table,
     step_table,
@@ -155,10 +154,8 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
         self._rules = setup.played.packed
         self._states = np.zeros(1, STATE)
         self._finals = np.zeros(1, STATE)
-        self._views = np.zeros(1, VIEW)
-        self._words = scratch_words()
         self._codes = np.array([e.code for e in setup.encoders], np.int8)
-        self._step_rewards = np.zeros(len(setup.agents))
+        self._step_rewards = np.zeros((1, len(setup.agents)))
         self._deals: list[np.ndarray] = []
         self._seed: int | None = None
         self._illegal: tuple[int, int] | None = None
@@ -236,10 +233,8 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
             self._rules,
             self._states,
             seat,
-            self._views,
-            self._words,
-            self._row,
-            self._mask,
+            self._row[None],
+            self._mask[None],
         )
         self.infos = self._new_infos(mover=self.agent_selection)
 
@@ -287,7 +282,7 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
             if ended == GOES_ON:
                 self.rewards = dict.fromkeys(self.agents, 0.0)
             else:
-                self._reward(self._step_rewards.tolist())
+                self._reward(self._step_rewards[0].tolist())
                 if ended == DEAL_ENDED:
                     self._deals.append(self._finals.copy())
         if ended == EPISODE_ENDED:
@@ -395,10 +390,8 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
                 self._rules,
                 self._states,
                 seat,
-                self._views,
-                self._words,
-                row,
-                mask,
+                row[None],
+                mask[None],
             )
             if self._illegal is not None:
                 mask[:] = 0
@@ -414,7 +407,7 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
         """
         self._need_seed("state")
         row = np.empty(self.setup.state_layout.size, self.setup.dtype)
-        state_of_table(self._rules, self._states, self._views, self._words, row)
+        state_of_table(self._rules, self._states, row[None])
         return row
 
     def view(self, agent: str) -> np.ndarray:

@@ -17,7 +17,7 @@ import gymnasium
 import numpy as np
 from numpy import uint64
 
-from valety_env._jit import int64, kernel
+from valety_env._jit import inlined, int64, kernel
 from valety_env.agents import Agent, agent_name
 from valety_env.agents.metadata import EPISODES, make_metadata
 from valety_env.cards import EMPTY, NUM_CARDS, ONE, card_name, set_names
@@ -30,6 +30,7 @@ from valety_env.engine import (
     legal_actions,
     next_deal,
     play,
+    public_of,
     set_hands,
     start_match,
     undealt_cards,
@@ -39,19 +40,17 @@ from valety_env.observations import (
     FLAT,
     FLAT_SIZE_2,
     FLAT_SIZE_7,
-    WORDS,
     Encoder,
     Field,
     Layout,
     encode,
     make_encoder,
-    needs_history,
-    put,
     seats_of,
+    spread_word,
 )
 from valety_env.rng import mix
 from valety_env.rules import MAX_PLAYERS, SCORING_TRICKS, Rules, make_rules
-from valety_env.view import look, view_legal
+from valety_env.view import look
 
 REWARDS = ("win", "points")
 MASKS = ("observation", "info")
@@ -297,9 +296,14 @@ def state_layout(rules: Rules) -> Layout:
     return Layout("state_v0", (offset,), 1, tuple(fields))
 
 
-@kernel
+@inlined
 def settle(
-    rules: np.record, state: np.record, single_deal: bool, by_points: bool, rewards: np.ndarray
+    rules: np.record,
+    state: np.record,
+    single_deal: bool,
+    by_points: bool,
+    rewards: np.ndarray,
+    i: int,
 ) -> int:
     """Give the rewards of the action just played.
 
@@ -311,14 +315,15 @@ def settle(
         by_points: rewards are points at each deal's end, own minus the mean of the others',
             charges negative; else at the end (n/w − 1)/(n − 1) to each of w winners among n
             players and −1/(n − 1) to the others.
-        rewards: float (players,), overwritten.
+        rewards: float (N, players); row `i` is overwritten.
+        i: which row.
 
     Returns:
         GOES_ON, DEAL_ENDED or EPISODE_ENDED.
     """
     players = int64(rules.num_players)
     for seat in range(players):
-        rewards[seat] = 0.0
+        rewards[i, seat] = 0.0
     if state.phase < DEAL_OVER:
         return GOES_ON
     over = state.phase == MATCH_OVER
@@ -331,42 +336,44 @@ def settle(
         sign = 1.0 if rules.scoring == SCORING_TRICKS else -1.0
         for seat in range(players):
             own = deal_points(rules, state, seat)
-            rewards[seat] = sign * (own - (total - own) / (players - 1.0))
+            rewards[i, seat] = sign * (own - (total - own) / (players - 1.0))
     elif over:
         sharers = 0
         for seat in range(players):
             sharers += state.winners >> seat & 1
         for seat in range(players):
             if state.winners >> seat & 1:
-                rewards[seat] = (players / sharers - 1.0) / (players - 1.0)
+                rewards[i, seat] = (players / sharers - 1.0) / (players - 1.0)
             else:
-                rewards[seat] = -1.0 / (players - 1.0)
+                rewards[i, seat] = -1.0 / (players - 1.0)
     return EPISODE_ENDED if over else DEAL_ENDED
 
 
-@kernel
+@inlined
 def is_member(actions: np.uint64, action: int) -> bool:
     """Return whether any integer `action` is in a set of actions."""
     return 0 <= action < 64 and actions >> uint64(action) & ONE != EMPTY
 
 
-@kernel
-def write_mask(legal: np.uint64, mask: np.ndarray) -> None:
-    """Write a set of actions as 0 and 1, one an entry, into `mask` (num_actions,)."""
-    for action in range(mask.size):
-        mask[action] = legal >> uint64(action) & ONE
+@inlined
+def write_mask(legal: np.uint64, masks: np.ndarray, i: int) -> None:
+    """Write a set of actions as 0 and 1, one an entry, into row `i` of `masks` (N, num_actions)."""
+    # The two sizes there are, told apart so that each is written in a few wide stores.
+    if masks.shape[1] == NUM_CARDS:
+        spread_word(legal, NUM_CARDS, masks, i, 0)
+    else:
+        spread_word(legal, NUM_CARDS + 2, masks, i, 0)
 
 
-@kernel
+@inlined
 def observe(
     code: int,
     rules: np.record,
     state: np.record,
     seat: int,
-    view: np.record,
-    words: np.ndarray,
-    row: np.ndarray,
-    mask: np.ndarray,
+    rows: np.ndarray,
+    masks: np.ndarray,
+    i: int,
 ) -> None:
     """Write what a seat observes.
 
@@ -375,35 +382,28 @@ def observe(
         rules: one `RULES` record.
         state: one `STATE` record.
         seat: who looks.
-        view: one `VIEW` record, overwritten.
-        words: uint64 (WORDS,), scratch.
-        row: (layout.size,), overwritten.
-        mask: (num_actions,), overwritten; all zero for a seat not to move.
+        rows: (N, layout.size); row `i` is overwritten.
+        masks: (N, num_actions); row `i` is overwritten; all zero for a seat not to move.
+        i: which row.
     """
-    look(rules, state, seat, view, needs_history(code))
-    encode(code, rules, view, words, row)
-    write_mask(view_legal(rules, view), mask)
+    encode(code, rules, public_of(state), seat, state.hand[seat], rows, i)
+    write_mask(legal_actions(rules, state) if seat == state.turn else EMPTY, masks, i)
 
 
 @kernel
-def write_state(
-    rules: np.record, state: np.record, view: np.record, words: np.ndarray, row: np.ndarray
-) -> None:
-    """Write the whole table into `row`, laid out by `state_layout`; the rest as in `observe`."""
-    look(rules, state, 0, view, False)
-    encode(FLAT, rules, view, words, row)
+def write_state(rules: np.record, state: np.record, rows: np.ndarray, i: int) -> None:
+    """Write the whole table into row `i` of `rows`, laid out by `state_layout`."""
+    encode(FLAT, rules, public_of(state), 0, state.hand[0], rows, i)
     two = rules.num_players == 2
     public = FLAT_SIZE_2 if two else FLAT_SIZE_7
     seats = 2 if two else MAX_PLAYERS
-    size = (seats + 1) * NUM_CARDS + seats
-    for i in range((size >> 6) + 1):
-        words[i] = EMPTY
-    for seat in range(int64(rules.num_players)):
-        put(words, seat * NUM_CARDS, state.hand[seat])
-    put(words, seats * NUM_CARDS, undealt_cards(rules, state))
-    put(words, (seats + 1) * NUM_CARDS, ONE << uint64(int64(state.turn)))
-    for i in range(size):
-        row[public + i] = words[i >> 6] >> uint64(i & 63) & ONE
+    for seat in range(MAX_PLAYERS + 1):
+        cards = undealt_cards(rules, state) if seat == seats else state.hand[seat % MAX_PLAYERS]
+        if seat <= seats:
+            for card in range(NUM_CARDS):
+                rows[i, public + seat * NUM_CARDS + card] = cards >> uint64(card) & ONE
+    for seat in range(seats):
+        rows[i, public + (seats + 1) * NUM_CARDS + seat] = seat == state.turn
 
 
 @kernel
@@ -432,11 +432,6 @@ def ask(agent: Agent, views: np.ndarray, legal: np.ndarray, keys: np.ndarray) ->
     return np.ascontiguousarray(actions, np.int64)
 
 
-def scratch_words() -> np.ndarray:
-    """Return the scratch that `observe` and `write_state` need."""
-    return np.zeros(WORDS, np.uint64)
-
-
 @kernel
 def step_table(
     rules: np.ndarray,
@@ -456,7 +451,7 @@ def step_table(
     if not is_member(legal_actions(rules[0], state), action):
         return ILLEGAL_ACTION
     play(rules[0], state, action)
-    ended = settle(rules[0], state, single_deal, by_points, rewards)
+    ended = settle(rules[0], state, single_deal, by_points, rewards, 0)
     if ended == DEAL_ENDED:
         finals[0] = states[0]
         next_deal(rules[0], state)
@@ -469,13 +464,11 @@ def observe_table(
     rules: np.ndarray,
     states: np.ndarray,
     seat: int,
-    views: np.ndarray,
-    words: np.ndarray,
     row: np.ndarray,
     mask: np.ndarray,
 ) -> None:
     """Write what `seat` observes of the table `states[0]`; `codes` are the seats' encoders."""
-    observe(int64(codes[seat]), rules[0], states[0], seat, views[0], words, row, mask)
+    observe(int64(codes[seat]), rules[0], states[0], seat, row, mask, 0)
 
 
 @kernel
@@ -485,17 +478,15 @@ def start_table(rules: np.ndarray, states: np.ndarray, seed: np.uint64, episode:
 
 
 @kernel
-def state_of_table(
-    rules: np.ndarray, states: np.ndarray, views: np.ndarray, words: np.ndarray, row: np.ndarray
-) -> None:
-    """Write the whole table `states[0]` into `row`."""
-    write_state(rules[0], states[0], views[0], words, row)
+def state_of_table(rules: np.ndarray, states: np.ndarray, rows: np.ndarray) -> None:
+    """Write the whole table `states[0]` into `rows` (1, S)."""
+    write_state(rules[0], states[0], rows, 0)
 
 
 @kernel
 def view_of_table(rules: np.ndarray, states: np.ndarray, seat: int, views: np.ndarray) -> None:
-    """Write what `seat` knows of the table `states[0]`, with history, into `views[0]`."""
-    look(rules[0], states[0], seat, views[0], True)
+    """Write what `seat` knows of the table `states[0]` into `views[0]`."""
+    look(rules[0], states[0], seat, views[0])
 
 
 @kernel

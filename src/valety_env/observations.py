@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy import uint64
 
-from valety_env._jit import int64, kernel
+from valety_env._intrinsics import bit_writer, local_record
+from valety_env._jit import inlined, int64, kernel
 from valety_env.cards import (
     EMPTY,
     GENERAL,
@@ -28,7 +29,7 @@ from valety_env.cards import (
     lowest,
     suit_cards,
 )
-from valety_env.engine import seat_of_play
+from valety_env.engine import public_of, seat_of_play, trump_of
 from valety_env.rules import MAX_PLAYERS, TRUMP_TURNED, Rules
 
 TOTAL_LOW, TOTAL_HIGH = -8, 20
@@ -329,8 +330,9 @@ def make_encoder(name: str, rules: Rules) -> Encoder:
     return Encoder(name, ENCODERS[name], _LAYOUTS[name](seats_of(rules)))
 
 
-# Room for the longest row of bits: 75 planes of 52.
-WORDS = 62
+# A row of bits, with room for the longest, 75 planes of 52, and a word more that `put` may touch.
+BITS = np.dtype((np.record, np.dtype([("words", np.uint64, (63,))])))
+_new_bits = local_record(BITS)
 
 _FLAT_FIELDS = tuple(f.name for f in _flat_layout(2).fields)
 (
@@ -365,51 +367,51 @@ _TRICKS_2, _TRICKS_7 = NUM_CARDS // 2, NUM_CARDS // 3
 _ALL_CARDS = uint64((1 << NUM_CARDS) - 1)
 
 
-@kernel
-def needs_history(code: int) -> bool:
-    """Return whether an encoder reads the order of the plays, so that `look` must copy it."""
-    return code == TOKENS
-
-
-@kernel
-def put(words: np.ndarray, offset: int, bits: np.uint64) -> None:
-    """Set up to 64 bits of a bit row from position `offset` on; the row was zero there."""
+@inlined
+def put(row: np.record, offset: int, width: int, bits: np.uint64) -> None:
+    """Set `width` <= 64 bits of a `BITS` record from position `offset` on; they were zero."""
     word = offset >> 6
-    shift = uint64(offset & 63)
-    words[word] |= bits << shift
-    if shift != EMPTY:
-        words[word + 1] |= bits >> (uint64(64) - shift)
+    shift = offset & 63
+    row.words[word] |= bits << uint64(shift)
+    if shift + width > 64:
+        row.words[word + 1] |= bits >> uint64(64 - shift)
 
 
-@kernel
+@inlined
 def ones(n: int) -> np.uint64:
     """Return the lowest `n` bits set, 0 <= n < 64: a thermometer."""
     return (ONE << uint64(n)) - ONE
 
 
-@kernel
+@inlined
 def _clip(value: int, low: int, high: int) -> int:
     return min(max(value, low), high)
 
 
-@kernel
-def total_level(rules: np.record, view: np.record, seat: int) -> int:
-    """Return how many ones a seat's total has as a thermometer."""
-    total = int64(view.totals[seat])
+@inlined
+def least_total(rules: np.record, public: np.record) -> int:
+    """Return the lowest total of any seat."""
+    least = int64(public.totals[0])
+    for seat in range(1, int64(rules.num_players)):
+        least = min(least, int64(public.totals[seat]))
+    return least
+
+
+@inlined
+def total_level(rules: np.record, public: np.record, seat: int, least: int) -> int:
+    """Return how many ones a seat's total has as a thermometer; `least` is `least_total`."""
+    total = int64(public.totals[seat])
     if rules.num_players == 2:
         shift = TOTAL_HIGH - int64(rules.target) if rules.target > 0 else 0
         return _clip(total + shift - TOTAL_LOW, 0, TOTAL_SPAN)
-    least = total
-    for other in range(int64(rules.num_players)):
-        least = min(least, int64(view.totals[other]))
     return _clip(total - least, 0, DISTANCE_SPAN)
 
 
-@kernel
-def deals_left(rules: np.record, view: np.record) -> int:
+@inlined
+def deals_left(rules: np.record, public: np.record) -> int:
     """Return how many deals are to come after this one, at most DEALS_LEFT_SPAN."""
     left = DEALS_LEFT_SPAN
-    dealt = int64(view.deal) + 1
+    dealt = int64(public.deal) + 1
     if rules.num_deals > 0:
         left = min(left, int64(rules.num_deals) - dealt)
     if rules.max_deals > 0:
@@ -417,11 +419,34 @@ def deals_left(rules: np.record, view: np.record) -> int:
     return max(left, 0)
 
 
-@kernel
-def has_passed(rules: np.record, view: np.record, seat: int) -> bool:
-    """Return whether a seat has said pass: all who have spoken, but for the general, did (P6)."""
-    order = (seat - int64(view.leader)) % int64(rules.num_players)
-    return order < view.num_calls and seat != view.general
+@inlined
+def one_of(place: int) -> np.uint64:
+    """Return a set of one, a card, suit or seat; the empty set of none, −1."""
+    return bit(place) if place >= 0 else EMPTY
+
+
+@inlined
+def relative_seat(rules: np.record, me: int, seat: int) -> int:
+    """Return how many places after `me` a seat is, 0..players-1; −1 of NOBODY."""
+    places = seat - me
+    places = places if places >= 0 else places + int64(rules.num_players)
+    return places if seat >= 0 else seat
+
+
+@inlined
+def seat_at(rules: np.record, me: int, places: int) -> int:
+    """Return the seat so many places after `me`, 0..players-1 of them."""
+    seat = me + places
+    return seat if seat < rules.num_players else seat - int64(rules.num_players)
+
+
+@inlined
+def passed_seats(rules: np.record, public: np.record, me: int) -> np.uint64:
+    """Return who has said pass, as relative seats: all who spoke, but for the general (P6)."""
+    passes = int64(public.num_calls) - (1 if public.general >= 0 else 0)
+    seats = ones(passes) << uint64(relative_seat(rules, me, int64(public.leader)))
+    players = int64(rules.num_players)
+    return (seats | seats >> uint64(players)) & ones(players)
 
 
 @kernel
@@ -434,100 +459,137 @@ def suits_filled(suits: int) -> np.uint64:
     return cards
 
 
-@kernel
+@inlined
 def write_flat(
     rules: np.record,
-    view: np.record,
+    public: np.record,
+    me: int,
+    hand: np.uint64,
+    seats: int,
     at: tuple[int, ...],
-    tricks: int,
-    totals: int,
-    words: np.ndarray,
+    row: np.record,
 ) -> None:
-    """Write the bits of `flat_v0`.
-
-    `at` are its offsets, `tricks` and `totals` the two widths that depend on the seats.
-    """
-    players = int64(rules.num_players)
-    me = int64(view.seat)
-    put(words, at[_HAND], view.hand)
-    if view.turned >= 0:
-        put(words, at[_TURNED], bit(int64(view.turned)))
-        put(words, at[_TRUMP], ONE << uint64(int64(view.trump)))
-    if view.led != NO_SUIT:
-        put(words, at[_LED], ONE << uint64(int64(view.led)))
-    put(words, at[_DEALS_LEFT_FIELD], ones(deals_left(rules, view)))
-    seat = me
-    for relative in range(players):
-        put(words, at[_PLAYS] + relative * NUM_CARDS, view.played[seat])
-        if view.table[seat] >= 0:
-            put(words, at[_TABLE] + relative * NUM_CARDS, bit(int64(view.table[seat])))
-        put(words, at[_VOIDS] + relative * NUM_SUITS, uint64(view.voids[seat]))
-        put(words, at[_JACKS] + relative * NUM_SUITS, uint64(view.jacks[seat]))
-        put(words, at[_TRICKS] + relative * tricks, ones(int64(view.tricks[seat])))
-        put(words, at[_TOTALS] + relative * totals, ones(total_level(rules, view, seat)))
-        flags = ONE << uint64(relative)
-        if seat == view.dealer:
-            put(words, at[_DEALER], flags)
-        if seat == view.leader:
-            put(words, at[_LEADER], flags)
-        if has_passed(rules, view, seat):
-            put(words, at[_PASSED], flags)
-        if seat == view.general:
-            put(words, at[_GENERAL_FIELD], flags)
-        seat = seat + 1 if seat + 1 < players else 0
+    """Write the bits of `flat_v0`, for `seats` seats; `at` are its offsets."""
+    put(row, at[_HAND], NUM_CARDS, hand)
+    put(row, at[_TURNED], NUM_CARDS, one_of(int64(public.turned)))
+    put(row, at[_TRUMP], NUM_SUITS, one_of(trump_of(int64(public.turned))))
+    put(row, at[_LED], NUM_SUITS, one_of(int64(public.led)))
+    put(row, at[_DEALS_LEFT_FIELD], DEALS_LEFT_SPAN, ones(deals_left(rules, public)))
+    put(row, at[_DEALER], seats, one_of(relative_seat(rules, me, int64(public.dealer))))
+    put(row, at[_LEADER], seats, one_of(relative_seat(rules, me, int64(public.leader))))
+    put(row, at[_PASSED], seats, passed_seats(rules, public, me))
+    put(row, at[_GENERAL_FIELD], seats, one_of(relative_seat(rules, me, int64(public.general))))
+    least = least_total(rules, public)
+    _write_seat(rules, public, me, 0, seats, at, least, row)
+    _write_seat(rules, public, me, 1, seats, at, least, row)
+    if seats > 2:
+        _write_seat(rules, public, me, 2, seats, at, least, row)
+        for places in range(3, int64(rules.num_players)):
+            _write_seat(rules, public, me, places, seats, at, least, row)
 
 
-@kernel
-def write_planes(rules: np.record, view: np.record, at: tuple[int, ...], words: np.ndarray) -> None:
+@inlined
+def _write_seat(
+    rules: np.record,
+    public: np.record,
+    me: int,
+    places: int,
+    seats: int,
+    at: tuple[int, ...],
+    least: int,
+    row: np.record,
+) -> None:
+    """Write what `flat_v0` tells of the seat so many places after `me`."""
+    tricks = _TRICKS_2 if seats == 2 else _TRICKS_7
+    totals = TOTAL_SPAN if seats == 2 else DISTANCE_SPAN
+    seat = seat_at(rules, me, places)
+    put(row, at[_PLAYS] + places * NUM_CARDS, NUM_CARDS, public.played[seat])
+    put(row, at[_TABLE] + places * NUM_CARDS, NUM_CARDS, one_of(int64(public.table[seat])))
+    put(row, at[_VOIDS] + places * NUM_SUITS, NUM_SUITS, uint64(public.voids[seat]))
+    put(row, at[_JACKS] + places * NUM_SUITS, NUM_SUITS, uint64(public.jacks[seat]))
+    put(row, at[_TRICKS] + places * tricks, tricks, ones(int64(public.tricks[seat])))
+    level = total_level(rules, public, seat, least)
+    put(row, at[_TOTALS] + places * totals, totals, ones(level))
+
+
+@inlined
+def write_planes(
+    rules: np.record,
+    public: np.record,
+    me: int,
+    hand: np.uint64,
+    at: tuple[int, ...],
+    row: np.record,
+) -> None:
     """Write the bits of `planes_v0`, 52 a plane; `at` are its offsets."""
-    players = int64(rules.num_players)
-    me = int64(view.seat)
-    put(words, at[_HAND], view.hand)
-    if view.turned >= 0:
-        put(words, at[_TURNED], bit(int64(view.turned)))
-        put(words, at[_TRUMP], suit_cards(int64(view.trump)))
-    if view.led != NO_SUIT:
-        put(words, at[_LED], suit_cards(int64(view.led)))
-    put(words, at[_DEALS_LEFT_FIELD], ones(deals_left(rules, view)))
-    seat = me
-    for relative in range(players):
-        plane = relative * NUM_CARDS
-        put(words, at[_PLAYS] + plane, view.played[seat])
-        if view.table[seat] >= 0:
-            put(words, at[_TABLE] + plane, bit(int64(view.table[seat])))
-        put(words, at[_VOIDS] + plane, suits_filled(int64(view.voids[seat])))
-        jacks = suits_filled(int64(view.jacks[seat])) & rules.jacks
-        put(words, at[_JACKS] + plane, jacks)
-        put(words, at[_TRICKS] + plane, ones(int64(view.tricks[seat])))
-        put(words, at[_TOTALS] + plane, ones(total_level(rules, view, seat)))
-        if seat == view.dealer:
-            put(words, at[_DEALER] + plane, _ALL_CARDS)
-        if seat == view.leader:
-            put(words, at[_LEADER] + plane, _ALL_CARDS)
-        if has_passed(rules, view, seat):
-            put(words, at[_PASSED] + plane, _ALL_CARDS)
-        if seat == view.general:
-            put(words, at[_GENERAL_FIELD] + plane, _ALL_CARDS)
-        seat = seat + 1 if seat + 1 < players else 0
+    put(row, at[_HAND], NUM_CARDS, hand)
+    put(row, at[_TURNED], NUM_CARDS, one_of(int64(public.turned)))
+    trump, led = trump_of(int64(public.turned)), int64(public.led)
+    put(row, at[_TRUMP], NUM_CARDS, suit_cards(trump) if trump != NO_SUIT else EMPTY)
+    put(row, at[_LED], NUM_CARDS, suit_cards(led) if led != NO_SUIT else EMPTY)
+    put(row, at[_DEALS_LEFT_FIELD], NUM_CARDS, ones(deals_left(rules, public)))
+    least = least_total(rules, public)
+    passed = passed_seats(rules, public, me)
+    for places in range(int64(rules.num_players)):
+        plane = places * NUM_CARDS
+        seat = seat_at(rules, me, places)
+        put(row, at[_PLAYS] + plane, NUM_CARDS, public.played[seat])
+        put(row, at[_TABLE] + plane, NUM_CARDS, one_of(int64(public.table[seat])))
+        put(row, at[_VOIDS] + plane, NUM_CARDS, suits_filled(int64(public.voids[seat])))
+        jacks = suits_filled(int64(public.jacks[seat])) & rules.jacks
+        put(row, at[_JACKS] + plane, NUM_CARDS, jacks)
+        put(row, at[_TRICKS] + plane, NUM_CARDS, ones(int64(public.tricks[seat])))
+        level = total_level(rules, public, seat, least)
+        put(row, at[_TOTALS] + plane, NUM_CARDS, ones(level))
+        if seat == public.dealer:
+            put(row, at[_DEALER] + plane, NUM_CARDS, _ALL_CARDS)
+        if seat == public.leader:
+            put(row, at[_LEADER] + plane, NUM_CARDS, _ALL_CARDS)
+        if passed >> uint64(places) & ONE:
+            put(row, at[_PASSED] + plane, NUM_CARDS, _ALL_CARDS)
+        if seat == public.general:
+            put(row, at[_GENERAL_FIELD] + plane, NUM_CARDS, _ALL_CARDS)
 
 
-@kernel
-def spread(words: np.ndarray, size: int, row: np.ndarray) -> None:
+_write_64, _write_32, _write_16, _write_8 = (bit_writer(lanes) for lanes in (64, 32, 16, 8))
+_write_4, _write_2 = bit_writer(4), bit_writer(2)
+
+
+@inlined
+def spread(row: np.record, size: int, rows: np.ndarray, i: int) -> None:
     """Write a bit row as numbers 0 and 1, one an entry.
 
     Args:
-        words: uint64, at least `size` bits.
+        row: one `BITS` record, at least `size` bits.
         size: entries to write.
-        row: (size,) of any dtype, overwritten.
+        rows: (N, size) of any dtype; row `i` is overwritten.
+        i: which row.
     """
-    # Word by word: the inner loop then runs on whole vectors, whatever the dtype.
     whole = size >> 6
     for word in range(whole):
-        bits = words[word]
-        for i in range(64):
-            row[(word << 6) + i] = bits >> uint64(i) & ONE
-    for i in range(whole << 6, size):
-        row[i] = words[whole] >> uint64(i & 63) & ONE
+        _write_64(rows, i, word << 6, row.words[word])
+    if size & 63:
+        spread_word(row.words[whole], size & 63, rows, i, whole << 6)
+
+
+@inlined
+def spread_word(bits: np.uint64, size: int, rows: np.ndarray, i: int, column: int) -> None:
+    """Write the lowest `size` < 64 bits, an even number, as `spread` does, from `column` on."""
+    done = 0
+    if size & 32:
+        _write_32(rows, i, column, bits)
+        done += 32
+    if size & 16:
+        _write_16(rows, i, column + done, bits >> uint64(done))
+        done += 16
+    if size & 8:
+        _write_8(rows, i, column + done, bits >> uint64(done))
+        done += 8
+    if size & 4:
+        _write_4(rows, i, column + done, bits >> uint64(done))
+        done += 4
+    if size & 2:
+        _write_2(rows, i, column + done, bits >> uint64(done))
 
 
 @kernel
@@ -539,76 +601,95 @@ def _token(row: np.ndarray, n: int, kind: int, seat: int, value: int) -> int:
     return n + 1
 
 
-@kernel
-def write_tokens(rules: np.record, view: np.record, row: np.ndarray) -> None:
+@inlined
+def write_tokens(
+    rules: np.record, public: np.record, me: int, hand: np.uint64, rows: np.ndarray, i: int
+) -> None:
     """Write `tokens_v0`: what was known when the deal began, then its calls and plays in order."""
     players = int64(rules.num_players)
-    me = int64(view.seat)
-    for i in range(row.size):
-        row[i] = 0
+    row = rows[i]
+    for entry in range(row.size):
+        row[entry] = 0
     n = 0
-    n = _token(row, n, TOKEN_DEALER, (int64(view.dealer) - me) % players + 1, 0)
-    n = _token(row, n, TOKEN_LEADER, (int64(view.leader) - me) % players + 1, 0)
-    n = _token(row, n, TOKEN_DEALS_LEFT, 0, deals_left(rules, view))
+    n = _token(row, n, TOKEN_DEALER, (int64(public.dealer) - me) % players + 1, 0)
+    n = _token(row, n, TOKEN_LEADER, (int64(public.leader) - me) % players + 1, 0)
+    n = _token(row, n, TOKEN_DEALS_LEFT, 0, deals_left(rules, public))
+    least = least_total(rules, public)
     for relative in range(players):
-        level = total_level(rules, view, (me + relative) % players)
+        level = total_level(rules, public, (me + relative) % players, least)
         n = _token(row, n, TOKEN_TOTAL, relative + 1, level)
-    hand = view.hand | view.played[me]
-    while hand != EMPTY:
-        card = lowest(hand)
-        hand &= hand - ONE
+    dealt = hand | public.played[me]
+    while dealt != EMPTY:
+        card = lowest(dealt)
+        dealt &= dealt - ONE
         n = _token(row, n, TOKEN_HOLD, 1, card + 1)
-    if view.turned >= 0:
-        shown_by = 0 if rules.trump == TRUMP_TURNED else (int64(view.dealer) - me) % players + 1
-        n = _token(row, n, TOKEN_SHOWN, shown_by, int64(view.turned) + 1)
-    for i in range(int64(view.num_calls)):
-        seat = (int64(view.leader) + i) % players
-        action = GENERAL if seat == view.general else PASS
+    if public.turned >= 0:
+        shown_by = 0 if rules.trump == TRUMP_TURNED else (int64(public.dealer) - me) % players + 1
+        n = _token(row, n, TOKEN_SHOWN, shown_by, int64(public.turned) + 1)
+    for call in range(int64(public.num_calls)):
+        seat = (int64(public.leader) + call) % players
+        action = GENERAL if seat == public.general else PASS
         n = _token(row, n, TOKEN_CALL, (seat - me) % players + 1, action + 1)
-    for i in range(int64(view.num_plays)):
-        seat = seat_of_play(rules, view, i)
-        n = _token(row, n, TOKEN_PLAY, (seat - me) % players + 1, int64(view.history[i]) + 1)
+    for play in range(int64(public.num_plays)):
+        seat = seat_of_play(rules, public, play)
+        n = _token(row, n, TOKEN_PLAY, (seat - me) % players + 1, int64(public.history[play]) + 1)
 
 
-@kernel
+@inlined
 def encode(
-    code: int, rules: np.record, view: np.record, words: np.ndarray, row: np.ndarray
+    code: int,
+    rules: np.record,
+    public: np.record,
+    me: int,
+    hand: np.uint64,
+    rows: np.ndarray,
+    i: int,
 ) -> None:
     """Write one observation.
 
     Args:
         code: a value of `ENCODERS`.
         rules: one `RULES` record.
-        view: one `VIEW` record, taken with history if the encoder `needs_history`.
-        words: uint64 (WORDS,), scratch.
-        row: (layout.size,) contiguous, of any dtype, overwritten.
+        public: one `PUBLIC` record.
+        me: the seat that observes.
+        hand: its cards.
+        rows: (N, layout.size) of any dtype; row `i` is overwritten.
+        i: which row.
     """
     if code == TOKENS:
-        write_tokens(rules, view, row)
+        write_tokens(rules, public, me, hand, rows, i)
         return
-    two = rules.num_players == 2
+    bits = _new_bits()
     if code == PLANES:
+        two = rules.num_players == 2
         size = _PLANES_SIZE_2 if two else _PLANES_SIZE_7
+        _clear(bits, size)
+        write_planes(rules, public, me, hand, _PLANES_2 if two else _PLANES_7, bits)
+        spread(bits, size, rows, i)
+    elif rules.num_players == 2:
+        _clear(bits, FLAT_SIZE_2)
+        write_flat(rules, public, me, hand, 2, _FLAT_2, bits)
+        spread(bits, FLAT_SIZE_2, rows, i)
     else:
-        size = FLAT_SIZE_2 if two else FLAT_SIZE_7
-    for i in range((size >> 6) + 1):
-        words[i] = EMPTY
-    if code == PLANES:
-        if two:
-            write_planes(rules, view, _PLANES_2, words)
-        else:
-            write_planes(rules, view, _PLANES_7, words)
-    elif two:
-        write_flat(rules, view, _FLAT_2, _TRICKS_2, TOTAL_SPAN, words)
-    else:
-        write_flat(rules, view, _FLAT_7, _TRICKS_7, DISTANCE_SPAN, words)
-    spread(words, size, row)
+        _clear(bits, FLAT_SIZE_7)
+        write_flat(rules, public, me, hand, MAX_PLAYERS, _FLAT_7, bits)
+        spread(bits, FLAT_SIZE_7, rows, i)
+
+
+@inlined
+def _clear(row: np.record, size: int) -> None:
+    for word in range((size >> 6) + 1):
+        row.words[word] = EMPTY
+
+
+@inlined
+def encode_view(code: int, rules: np.record, view: np.record, rows: np.ndarray, i: int) -> None:
+    """Write what one `VIEW` record tells into row `i` of `rows`, as `encode` does."""
+    encode(code, rules, public_of(view), int64(view.seat), view.hand, rows, i)
 
 
 @kernel
-def encode_views(
-    code: int, rules: np.ndarray, views: np.ndarray, words: np.ndarray, rows: np.ndarray
-) -> None:
+def encode_views(code: int, rules: np.ndarray, views: np.ndarray, rows: np.ndarray) -> None:
     """Encode views (N,) into `rows` (N, layout.size), overwritten; `rules` is of length 1."""
     for i in range(views.size):
-        encode(code, rules[0], views[i], words, rows[i])
+        encode_view(code, rules[0], views[i], rows, i)

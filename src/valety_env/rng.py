@@ -11,7 +11,7 @@ from functools import wraps
 
 import numpy as np
 
-from valety_env._jit import JIT_DISABLED, int64, kernel
+from valety_env._jit import JIT_DISABLED, inlined, int64
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _FACTOR_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -19,7 +19,7 @@ _FACTOR_2 = np.uint64(0x94D049BB133111EB)
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 
 
-@kernel
+@inlined
 def mix(key: np.uint64, counter: np.uint64) -> np.uint64:
     """Return output number `counter` (from 0) of SplitMix64 started at `key`.
 
@@ -47,7 +47,7 @@ if JIT_DISABLED:
     mix = _wrapping(mix)
 
 
-@kernel
+@inlined
 def below(bits: np.uint64, bound: int) -> int:
     """Return an integer in 0..bound-1 from the low 32 of `bits`.
 

@@ -52,22 +52,23 @@ RULES = np.dtype(
                 ("jacks", np.uint64),
                 ("pack_cards", np.uint8, (NUM_CARDS,)),
                 ("penalty_of", np.int16, (1 << NUM_SUITS,)),  # by set of jacks, bit = suit
+                ("reciprocal", np.uint16),  # of the number of players, in 65536ths, rounded up
                 ("target", np.int16),
                 ("loss_limit", np.int16),
                 ("num_deals", np.int16),
                 ("max_deals", np.int16),
                 ("general_charge", np.int16),
-                ("num_cards", np.int8),
-                ("num_players", np.int8),
-                ("hand_size", np.int8),
-                ("jack_rank", np.int8),
-                ("trump", np.int8),
-                ("scoring", np.int8),
-                ("count", np.int8),
-                ("first_lead", np.int8),
-                ("tie", np.int8),
-                ("general", np.int8),
-                ("general_leads", np.int8),
+                ("num_cards", np.uint8),
+                ("num_players", np.uint8),
+                ("hand_size", np.uint8),
+                ("jack_rank", np.uint8),
+                ("trump", np.uint8),
+                ("scoring", np.uint8),
+                ("count", np.uint8),
+                ("first_lead", np.uint8),
+                ("tie", np.uint8),
+                ("general", np.uint8),
+                ("general_leads", np.uint8),
             ],
             align=True,
         ),
@@ -301,6 +302,7 @@ class Rules:
                 p for suit, p in enumerate(self.jack_penalties) if jacks >> suit & 1
             )
         record.num_cards = len(numbers)
+        record.reciprocal = -(-(1 << 16) // self.num_players)
         record.jack_rank = jack_rank
         for name in ("target", "loss_limit", "num_deals", "max_deals"):
             setattr(record, name, getattr(self, name) or 0)

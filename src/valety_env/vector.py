@@ -25,14 +25,12 @@ from valety_env.episode import (
     make_setup,
     observe,
     parse_seed,
-    scratch_words,
     settle,
     write_state,
 )
 from valety_env.observations import Encoder
 from valety_env.rng import below, mix
 from valety_env.rules import Rules
-from valety_env.view import VIEW
 
 Observation = np.ndarray | dict[str, np.ndarray]
 
@@ -113,7 +111,7 @@ def step_tables(
             ended = EPISODE_ENDED if illegal == _TERMINATE else GOES_ON
         else:
             play(rules[0], state, action)
-            ended = settle(rules[0], state, single_deal, by_points, rewards[i])
+            ended = settle(rules[0], state, single_deal, by_points, rewards, i)
         terminated[i] = ended == EPISODE_ENDED
         if ended == DEAL_ENDED:
             next_deal(rules[0], state)
@@ -127,8 +125,6 @@ def observe_tables(
     code: int,
     rules: np.ndarray,
     states: np.ndarray,
-    views: np.ndarray,
-    words: np.ndarray,
     rows: np.ndarray,
     masks: np.ndarray,
     seats: np.ndarray,
@@ -139,7 +135,7 @@ def observe_tables(
     for i in range(low, high):
         seat = int64(states[i].turn)
         seats[i] = seat
-        observe(code, rules[0], states[i], seat, views[0], words, rows[i], masks[i])
+        observe(code, rules[0], states[i], seat, rows, masks, i)
 
 
 @kernel
@@ -149,15 +145,13 @@ def observe_some(
     states: np.ndarray,
     tables: np.ndarray,
     seats: np.ndarray,
-    views: np.ndarray,
-    words: np.ndarray,
     rows: np.ndarray,
     masks: np.ndarray,
 ) -> None:
     """Write what seat `seats[j]` observes at table `tables[j]` into row j."""
     for j in range(tables.size):
         state = states[int64(tables[j])]
-        observe(code, rules[0], state, int64(seats[j]), views[0], words, rows[j], masks[j])
+        observe(code, rules[0], state, int64(seats[j]), rows, masks, j)
 
 
 @kernel
@@ -194,17 +188,18 @@ def sample_actions(
 ) -> None:
     """Draw a uniformly random legal action for every table."""
     for i in range(states.size):
-        legal = legal_actions(rules[0], states[i])
+        actions[i] = legal_actions(rules[0], states[i])
+    # Apart, as without branches it is compiled to whole vectors: 1 ns a table against 12.
+    for i in range(states.size):
+        legal = uint64(actions[i])
         actions[i] = nth(legal, below(mix(key, uint64(i)), count(legal)))
 
 
 @kernel
-def write_states(
-    rules: np.ndarray, states: np.ndarray, views: np.ndarray, words: np.ndarray, rows: np.ndarray
-) -> None:
+def write_states(rules: np.ndarray, states: np.ndarray, rows: np.ndarray) -> None:
     """Write the whole of every table into rows (N, S)."""
     for i in range(states.size):
-        write_state(rules[0], states[i], views[0], words, rows[i])
+        write_state(rules[0], states[i], rows, i)
 
 
 class SelfPlayEnv:
@@ -274,8 +269,6 @@ class SelfPlayEnv:
         self._rules = self.setup.played.packed
         self._states = np.zeros(self.num_envs, STATE)
         self._finals = np.zeros(self.num_envs, STATE)
-        self._views = [np.zeros(1, VIEW) for _ in range(self.threads)]
-        self._words = [scratch_words() for _ in range(self.threads)]
         self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         bounds = [self.num_envs * t // self.threads for t in range(self.threads + 1)]
         self._ranges = list(pairwise(bounds))
@@ -463,8 +456,6 @@ class SelfPlayEnv:
             self.setup.encoders[0].code,
             self._rules,
             self._states,
-            self._views[thread],
-            self._words[thread],
             rows,
             batch.action_mask,
             batch.seat,
@@ -502,8 +493,6 @@ class SelfPlayEnv:
             states,
             tables,
             seats,
-            self._views[0],
-            self._words[0],
             rows,
             masks,
         )
@@ -526,7 +515,7 @@ class SelfPlayEnv:
         Laid out by `setup.state_layout`.
         """
         rows = np.empty((self.num_envs, self.setup.state_layout.size), self.setup.dtype)
-        write_states(self._rules, self._states, self._views[0], self._words[0], rows)
+        write_states(self._rules, self._states, rows)
         return rows
 
     def final(self) -> Final:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy import uint64
 
-from valety_env._jit import int64, kernel
+from valety_env._intrinsics import record_copier
+from valety_env._jit import inlined, int64, kernel
 from valety_env.cards import (
     EMPTY,
     GENERAL,
     NO_SUIT,
-    NUM_CARDS,
     NUM_RANKS,
     NUM_SUITS,
     PASS,
@@ -24,7 +24,15 @@ from valety_env.cards import (
     nth,
     suit_cards,
 )
-from valety_env.engine import CALLS, MAX_TRICKS, PLAYS, follow, shown_card_is_held
+from valety_env.engine import (
+    CALLS,
+    PLAYS,
+    PUBLIC_FIELDS,
+    PUBLIC_SIZE,
+    follow,
+    shown_card_is_held,
+    trump_of,
+)
 from valety_env.rng import below, mix
 from valety_env.rules import MAX_PLAYERS
 
@@ -34,43 +42,21 @@ VIEW = np.dtype(
         np.record,
         np.dtype(
             [
+                *PUBLIC_FIELDS,
+                ("seat", np.uint8),  # whose view this is
+                ("trump", np.int8),  # the suit of the card turned up, or NO_SUIT
                 ("hand", np.uint64),
-                ("played", np.uint64, (MAX_PLAYERS,)),
-                ("totals", np.int32, (MAX_PLAYERS,)),
-                ("deal", np.uint32),
-                (
-                    "table",
-                    np.int8,
-                    (MAX_PLAYERS,),
-                ),  # each seat's card in the current trick, or NO_CARD
-                ("hand_sizes", np.uint8, (MAX_PLAYERS,)),
-                ("tricks", np.uint8, (MAX_PLAYERS,)),
-                ("jacks", np.uint8, (MAX_PLAYERS,)),
-                ("voids", np.uint8, (MAX_PLAYERS,)),
-                ("history", np.uint8, (NUM_CARDS,)),  # filled on demand
-                ("trick_leader", np.uint8, (MAX_TRICKS,)),  # filled on demand
-                ("seat", np.int8),  # whose view this is
-                ("phase", np.int8),
-                ("dealer", np.int8),
-                ("leader", np.int8),
-                ("turn", np.int8),
-                ("turned", np.int8),
-                ("trump", np.int8),
-                ("led", np.int8),  # the suit led in the current trick, or NO_SUIT
-                ("general", np.int8),
-                ("num_calls", np.int8),
-                ("num_plays", np.int8),
-                ("best_seat", np.int8),  # who is winning the current trick, or NOBODY
-                ("best_card", np.int8),
             ],
             align=True,
         ),
     )
 )
 
+_copy_public = record_copier(PUBLIC_SIZE)
 
-@kernel
-def look(rules: np.record, state: np.record, seat: int, view: np.record, history: bool) -> None:
+
+@inlined
+def look(rules: np.record, state: np.record, seat: int, view: np.record) -> None:
     """Write what `seat` knows of a table into `view`, at any time of a match.
 
     Args:
@@ -78,51 +64,14 @@ def look(rules: np.record, state: np.record, seat: int, view: np.record, history
         state: one `STATE` record.
         seat: 0..num_players-1.
         view: one `VIEW` record, overwritten.
-        history: whether to copy the order of the plays; without it `history` and `trick_leader`
-            are zeroed.
     """
-    players = int64(rules.num_players)
-    hand_size = int64(rules.hand_size)
+    _copy_public(state, view)
     view.hand = state.hand[seat]
-    plays = int64(state.num_plays)
-    for i in range(MAX_PLAYERS):
-        view.played[i] = state.played[i]
-        view.totals[i] = state.totals[i]
-        view.tricks[i] = state.tricks[i]
-        view.jacks[i] = state.jacks[i]
-        view.voids[i] = state.voids[i]
-        view.table[i] = -1
-        view.hand_sizes[i] = hand_size - count(state.played[i]) if i < players else 0
-    view.deal = state.deal
     view.seat = seat
-    view.phase = state.phase
-    view.dealer = state.dealer
-    view.leader = state.leader
-    view.turn = state.turn
-    view.turned = state.turned
-    view.trump = state.trump
-    view.general = state.general
-    view.num_calls = state.num_calls
-    view.num_plays = plays
-    in_trick = plays % players
-    view.led = NO_SUIT
-    view.best_seat = -1
-    view.best_card = -1
-    if in_trick > 0:
-        view.led = int64(state.history[plays - in_trick]) // NUM_RANKS
-        view.best_seat = state.best_seat
-        view.best_card = state.best_card
-        player = int64(state.trick_leader[plays // players])
-        for i in range(plays - in_trick, plays):
-            view.table[player] = state.history[i]
-            player = player + 1 if player + 1 < players else 0
-    for i in range(NUM_CARDS):
-        view.history[i] = state.history[i] if history else 0
-    for i in range(MAX_TRICKS):
-        view.trick_leader[i] = state.trick_leader[i] if history else 0
+    view.trump = trump_of(int64(state.turned))
 
 
-@kernel
+@inlined
 def view_legal(rules: np.record, view: np.record) -> np.uint64:
     """Return the actions open to the viewing seat, as a set; empty when it is not its turn."""
     if view.turn != view.seat:
@@ -167,14 +116,20 @@ def imagine(
 
     Args:
         rules: one `RULES` record.
-        view: one `VIEW` record taken with history.
+        view: one `VIEW` record.
         key: fixes the draw.
         scratch: float64 (SCRATCH_SIZE,), overwritten.
         state: one `STATE` record, overwritten; its seed and episode are 0.
     """
     players = int64(rules.num_players)
     me = int64(view.seat)
-    _copy_public(rules, view, state)
+    _copy_public(view, state)
+    state.seed = EMPTY
+    state.episode = 0
+    state.winners = 0
+    for seat in range(MAX_PLAYERS):
+        state.hand[seat] = EMPTY
+    state.hand[me] = view.hand
     unseen = unseen_cards(rules, view)
     shown_is_held = shown_card_is_held(rules, view)
     left = unseen
@@ -207,38 +162,6 @@ def imagine(
             state.hand[seat] |= bit(card)
     if shown_is_held and view.dealer != me:
         state.hand[int64(view.dealer)] |= bit(int64(view.turned))
-
-
-@kernel
-def _copy_public(rules: np.record, view: np.record, state: np.record) -> None:
-    """Copy all that a view and a state share, and the viewer's own hand."""
-    state.seed = EMPTY
-    state.episode = 0
-    state.deal = view.deal
-    state.winners = 0
-    for i in range(MAX_PLAYERS):
-        state.hand[i] = EMPTY
-        state.played[i] = view.played[i]
-        state.totals[i] = view.totals[i]
-        state.tricks[i] = view.tricks[i]
-        state.jacks[i] = view.jacks[i]
-        state.voids[i] = view.voids[i]
-    for i in range(NUM_CARDS):
-        state.history[i] = view.history[i]
-    for i in range(MAX_TRICKS):
-        state.trick_leader[i] = view.trick_leader[i]
-    state.hand[int64(view.seat)] = view.hand
-    state.phase = view.phase
-    state.dealer = view.dealer
-    state.leader = view.leader
-    state.turn = view.turn
-    state.turned = view.turned
-    state.trump = view.trump
-    state.general = view.general
-    state.num_calls = view.num_calls
-    state.num_plays = view.num_plays
-    state.best_seat = view.best_seat
-    state.best_card = view.best_card
 
 
 @kernel

@@ -10,7 +10,7 @@ from numpy import float64, uint64
 
 from valety_env._jit import kernel
 from valety_env.cards import EMPTY, ONE, lowest
-from valety_env.observations import encode
+from valety_env.observations import encode_view
 from valety_env.rng import mix
 from valety_env.rules import LEAD_WINNER, MAX_PLAYERS, TRUMP_LAST_CARD
 
@@ -91,7 +91,6 @@ def encode_shown(
     views: np.ndarray,
     single_deal: bool,
     view: np.ndarray,
-    words: np.ndarray,
     rows: np.ndarray,
 ) -> None:
     """Write what a model is shown at each table.
@@ -102,14 +101,13 @@ def encode_shown(
         views: `VIEW` (N,).
         single_deal: whether the model knows single deals alone.
         view: `VIEW` (1,), scratch.
-        words: uint64 (WORDS,), scratch.
         rows: uint8 (N, entries), overwritten.
     """
     for i in range(views.size):
         view[0] = views[i]
         if single_deal:
             forget_match(rules[0], view[0])
-        encode(code, rules[0], view[0], words, rows[i])
+        encode_view(code, rules[0], view[0], rows, i)
 
 
 @kernel

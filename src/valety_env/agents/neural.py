@@ -23,7 +23,7 @@ from valety_env.agents.choosing import check_temperature, draw_action, forget_ma
 from valety_env.agents.files import replacing
 from valety_env.agents.metadata import FORMAT_VERSION, KEY, REQUIRED, check_metadata, read_json
 from valety_env.cards import EMPTY
-from valety_env.observations import WORDS, encode, make_encoder
+from valety_env.observations import encode_view, make_encoder
 from valety_env.rng import mix
 from valety_env.rules import Rules
 from valety_env.view import VIEW
@@ -269,7 +269,6 @@ def choose_actions(
     weights: tuple[np.ndarray, ...],
     biases: tuple[np.ndarray, ...],
     view: np.ndarray,
-    words: np.ndarray,
     row: np.ndarray,
     scratch: np.ndarray,
     logits: np.ndarray,
@@ -288,8 +287,7 @@ def choose_actions(
         weights: as in `apply_network`.
         biases: as in `apply_network`.
         view: `VIEW` (1,), scratch.
-        words: uint64 (WORDS,), scratch.
-        row: uint8 (inputs,), scratch.
+        row: uint8 (1, inputs), scratch.
         scratch: as in `apply_network`.
         logits: float32 (actions,), scratch.
         actions: int64 (N,), overwritten.
@@ -298,8 +296,8 @@ def choose_actions(
         view[0] = views[i]
         if single_deal:
             forget_match(rules[0], view[0])
-        encode(code, rules[0], view[0], words, row)
-        apply_network(row, weights, biases, scratch, logits)
+        encode_view(code, rules[0], view[0], row, 0)
+        apply_network(row[0], weights, biases, scratch, logits)
         actions[i] = draw_action(logits, legal[i], temperature, mix(keys[i], EMPTY))
 
 
@@ -374,8 +372,7 @@ class NeuralAgent:
             self._weights,
             self._biases,
             np.empty(1, VIEW),
-            np.empty(WORDS, np.uint64),
-            np.empty(self._weights[0].shape[0], np.uint8),
+            np.empty((1, self._weights[0].shape[0]), np.uint8),
             np.empty((2, max(bias.size for bias in self._biases)), np.float32),
             np.empty(self._biases[-1].size, np.float32),
             actions,

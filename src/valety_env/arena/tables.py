@@ -90,7 +90,7 @@ def gather(
         if state.phase == MATCH_OVER or players[i, seat] != player:
             continue
         tables[n] = i
-        look(rules[0], state, seat, views[n], True)
+        look(rules[0], state, seat, views[n])
         legal[n] = legal_actions(rules[0], state)
         keys[n] = decision_key(agent_seed, state)
         n += 1
@@ -125,7 +125,7 @@ def advance(
         tables: int64 (n,).
         actions: int64 (n,).
         single_deal: whether one deal is the episode.
-        rewards: float64 (seats,), scratch.
+        rewards: float64 (1, seats), scratch.
         points: float64 (T, seats), added to at the end of a deal.
         wins: float64 (T, seats), written at the end of the episode.
 
@@ -140,11 +140,11 @@ def advance(
         if state.phase != CALLS:
             cards += 1
         play(rules[0], state, int64(actions[j]))
-        ended = settle(rules[0], state, single_deal, True, rewards)
+        ended = settle(rules[0], state, single_deal, True, rewards, 0)
         if ended == GOES_ON:
             continue
         for seat in range(seats):
-            points[i, seat] += rewards[seat]
+            points[i, seat] += rewards[0, seat]
         if ended == DEAL_ENDED:
             next_deal(rules[0], state)
         elif ended == EPISODE_ENDED:
@@ -193,7 +193,7 @@ def play_tables(
     views = np.zeros(size, VIEW)
     legal = np.empty(size, np.uint64)
     keys = np.empty(size, np.uint64)
-    rewards = np.empty(seats, np.float64)
+    rewards = np.empty((1, seats))
     points = np.zeros((size, seats), np.float64)
     wins = np.zeros((size, seats), np.float64)
     start_all(rules, states, seeds)

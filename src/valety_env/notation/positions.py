@@ -386,7 +386,6 @@ class _Position:
         if sum(self.earlier):
             first = sum(self.earlier)
             table.num_plays = first * self.players
-            table.trick_leader[first] = self.opener
             table.turn = self.opener
         steps = self.passes or 0
         if table.turn != (self.opener + steps) % self.players:

@@ -28,6 +28,7 @@ from valety_env.engine import (
     legal_actions,
     next_deal,
     play,
+    seats_of_plays,
     set_hands,
 )
 from valety_env.notation._check import Check, action_name, show
@@ -176,7 +177,7 @@ def _deal_of(rules: Rules, table: Any) -> dict[str, Any]:
     if not _past_is_known(rules, table):
         raise ValueError("a state does not know all plays of its deal, and a record needs them")
     history = [action_name(int(card), order) for card in table.history[: int(table.num_plays)]]
-    leaders = [int(seat) for seat in table.trick_leader]
+    seats = seats_of_plays(rules, table)
     hands = [int(table.hand[seat]) | int(table.played[seat]) for seat in range(players)]
     return {
         "dealer": int(table.dealer),
@@ -187,7 +188,7 @@ def _deal_of(rules: Rules, table: Any) -> dict[str, Any]:
             [(int(table.leader) + i) % players, action_name(action, order)]
             for i, action in enumerate(calls_of(rules, table))
         ],
-        "plays": [[(leaders[i // players] + i) % players, name] for i, name in enumerate(history)],
+        "plays": [[seat, name] for seat, name in zip(seats, history, strict=True)],
         "tricks": [int(tricks) for tricks in table.tricks[:players]],
         "points": _points(rules, table),
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 from valety_env.cards import (
     GENERAL,
-    NO_SUIT,
+    NO_CARD,
     NUM_RANKS,
     PASS,
     SUITS,
@@ -22,6 +22,7 @@ from valety_env.engine import (
     NOBODY,
     PLAYS,
     deal_points,
+    seats_of_plays,
     shown_card_is_held,
 )
 from valety_env.rules import PRESETS, Rules, make_rules
@@ -195,12 +196,12 @@ def scene(
     finished = len(plays) - in_trick
     last_trick = None
     if finished:
-        last_trick = _trick(
-            plays[finished - players : finished], _trick_winner(state, finished // players, players)
-        )
+        # The seat to act after a trick is the one that took it; once it has led, the first to play.
+        winner = plays[finished][0] if in_trick else int(state.turn)
+        last_trick = _trick(plays[finished - players : finished], winner)
     elif last_deal is not None:
         before = _plays(rules, last_deal)
-        # The seat to act after a trick is the one that took it, at the end of a deal too.
+        # At the end of a deal too.
         last_trick = _trick(before[-players:], int(last_deal.turn))
     phase = int(state.phase)
     general = int(state.general)
@@ -218,8 +219,8 @@ def scene(
         num_deals=rules.num_deals,
         max_deals=rules.max_deals,
         dealer=int(state.dealer),
-        leader=int(state.trick_leader[0]),
-        trump=SUITS[int(state.trump)] if state.trump != NO_SUIT else None,
+        leader=general if rules.general_leads and general != NOBODY else int(state.leader),
+        trump=SUITS[turned // NUM_RANKS] if turned != NO_CARD else None,
         turned=card_name(turned, rules.rank_order) if turned >= 0 else None,
         turned_by_dealer=rules.trump == "last_card",
         phase=PHASES[phase],
@@ -280,22 +281,10 @@ def _suits(bits: Any) -> str:
 
 def _plays(rules: Rules, state: Any) -> tuple[tuple[int, str], ...]:
     """Return (seat, card name) of every play of a deal."""
-    players = rules.num_players
-    return tuple(
-        (
-            (int(state.trick_leader[i // players]) + i % players) % players,
-            card_name(int(state.history[i]), rules.rank_order),
-        )
-        for i in range(int(state.num_plays))
-    )
+    cards = state.history[: int(state.num_plays)].tolist()
+    names = [card_name(card, rules.rank_order) for card in cards]
+    return tuple(zip(seats_of_plays(rules, state), names, strict=True))
 
 
 def _trick(plays: tuple[tuple[int, str], ...], winner: int) -> TrickScene | None:
     return TrickScene(plays, winner) if plays else None
-
-
-def _trick_winner(state: Any, tricks: int, players: int) -> int:
-    """Return who took the last of `tricks` finished tricks: who led the next or is to act now."""
-    if int(state.num_plays) % players:
-        return int(state.trick_leader[tricks])
-    return int(state.turn)

@@ -22,7 +22,6 @@ from valety_env.episode import (
     is_member,
     make_setup,
     parse_seed,
-    scratch_words,
     settle,
 )
 from valety_env.render import Window, ansi, scene
@@ -67,7 +66,7 @@ def play_some(
         by_points: as in `settle`.
         illegal: _TERMINATE or _PENALISE, or _REPORT: stop there.
         fine: the reward for an illegal action.
-        seat_rewards: float (players,), scratch.
+        seat_rewards: float (1, players), scratch.
         rewards: float (N,), added to.
         ended: bool (N,), set for each of the tables.
 
@@ -85,8 +84,8 @@ def play_some(
             ended[i] = illegal == _TERMINATE
             continue
         play(rules[0], state, action)
-        result = settle(rules[0], state, single_deal, by_points, seat_rewards)
-        rewards[i] += seat_rewards[int64(learners[i])]
+        result = settle(rules[0], state, single_deal, by_points, seat_rewards, 0)
+        rewards[i] += seat_rewards[0, int64(learners[i])]
         ended[i] = result == EPISODE_ENDED
         if result == DEAL_ENDED:
             lasts[i] = states[i]
@@ -219,7 +218,7 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         self._states = np.zeros(n, STATE)
         self._lasts = np.zeros(n, STATE)
         self._learners = np.zeros(n, np.int64)
-        self._seat_rewards = np.zeros(self.setup.rules.num_players)
+        self._seat_rewards = np.zeros((1, self.setup.rules.num_players))
         self._all = np.arange(n)
         self._masks: np.ndarray | None = None
         # Questions to the opponents: rows for at most all tables.
@@ -228,9 +227,7 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         self._keys = np.zeros(n, np.uint64)
         self._tables = np.zeros(n, np.int64)
         self._waiting = np.zeros(n, np.int64)
-        self._view = np.zeros(1, VIEW)
         self._turns = np.zeros(n, np.int8)
-        self._words = scratch_words()
 
     @property
     def rules(self) -> Rules:
@@ -436,8 +433,6 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             encoder.code,
             self._rules,
             self._states,
-            self._view,
-            self._words,
             rows,
             masks,
             self._turns,
@@ -489,8 +484,6 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             self._states,
             finished,
             learners,
-            self._view,
-            self._words,
             rows,
             masks,
         )

@@ -33,7 +33,7 @@ def ask(
     keys: np.ndarray,
 ) -> None:
     """Write what an agent needs for the next decision at a table into one row of each array."""
-    look(rules, state, int64(state.turn), views[row], True)
+    look(rules, state, int64(state.turn), views[row])
     legal[row] = legal_actions(rules, state)
     keys[row] = decision_key(mix(state.seed, _AGENTS), state)
 

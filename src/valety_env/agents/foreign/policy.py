@@ -18,7 +18,7 @@ from valety_env.agents.choosing import (
 )
 from valety_env.agents.metadata import EPISODES
 from valety_env.notation import name_game
-from valety_env.observations import ENCODERS, WORDS, Encoder, Field, Layout, make_encoder
+from valety_env.observations import ENCODERS, Encoder, Field, Layout, make_encoder
 from valety_env.rules import Rules
 from valety_env.view import VIEW
 
@@ -154,7 +154,6 @@ class PolicyAgent:
         logits = np.empty((size, self._actions), np.float32)
         actions = np.empty(size, np.int64)
         view = np.empty(1, VIEW)
-        words = np.empty(WORDS, np.uint64)
         for low in range(0, size, chunk):
             part = views[low : low + chunk]
             encode_shown(
@@ -163,7 +162,6 @@ class PolicyAgent:
                 part,
                 self._single_deal,
                 view,
-                words,
                 rows[: len(part)],
             )
             write_masks(legal[low : low + chunk], masks[: len(part)])
