@@ -31,7 +31,15 @@ if TYPE_CHECKING:
 else:
     from numpy import int64
 
-__all__ = ["JIT_DISABLED", "cache_folder", "inlined", "int64", "kernel", "specialised"]
+__all__ = [
+    "JIT_DISABLED",
+    "cache_folder",
+    "inlined",
+    "int64",
+    "kernel",
+    "parallel_kernel",
+    "specialised",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -181,3 +189,11 @@ def specialised(function: Function) -> Function:
     Loops over a length that is known are unrolled. Each literal costs a compile of its own.
     """
     return _compile(function, forceinline=True, literals=True)
+
+
+def parallel_kernel(function: Function) -> Function:
+    """As `kernel`, with the rounds of its `prange` loops on several threads.
+
+    The first call loads numba's threading layer, after which a forked child must not use it.
+    """
+    return _compile(function, parallel=True)

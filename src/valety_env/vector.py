@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,31 +10,31 @@ from typing import Any
 import numpy as np
 from numpy import uint64
 
-from valety_env._jit import int64, kernel
-from valety_env.cards import count, nth
-from valety_env.engine import STATE, legal_actions, next_deal, play, start_match
-from valety_env.episode import (
-    DEAL_ENDED,
-    EPISODE_ENDED,
-    GOES_ON,
-    ActionTypeError,
-    IllegalActionError,
-    Setup,
-    is_member,
-    make_setup,
-    observe,
-    parse_seed,
-    settle,
-    write_state,
-)
+from valety_env.arrays import ArrayPool
+from valety_env.engine import STATE
+from valety_env.episode import ActionTypeError, IllegalActionError, Setup, make_setup, parse_seed
 from valety_env.observations import Encoder
-from valety_env.rng import below, mix
+from valety_env.rng import mix
 from valety_env.rules import Rules
+from valety_env.tables import (
+    PENALISE,
+    TERMINATE,
+    advance_in_parallel,
+    advance_tables,
+    first_illegal,
+    legal_sets,
+    mix_all,
+    observe_some,
+    observe_tables,
+    sample_actions,
+    sample_in_parallel,
+    start_tables,
+    step_tables,
+    write_states,
+)
+from valety_env.threads import share_out, usable_threads
 
 Observation = np.ndarray | dict[str, np.ndarray]
-
-# What a table does with an illegal action.
-_TERMINATE, _PENALISE = range(2)
 
 
 @dataclass
@@ -84,124 +83,6 @@ class Final:
     deals: np.ndarray
 
 
-@kernel
-def step_tables(
-    rules: np.ndarray,
-    states: np.ndarray,
-    finals: np.ndarray,
-    actions: np.ndarray,
-    single_deal: bool,
-    by_points: bool,
-    illegal: int,
-    fine: float,
-    rewards: np.ndarray,
-    terminated: np.ndarray,
-    low: int,
-    high: int,
-) -> None:
-    """Play one action at each of the tables low..high-1 and start finished tables anew."""
-    for i in range(low, high):
-        action = int64(actions[i])
-        state = states[i]
-        legal = legal_actions(rules[0], state)
-        if not is_member(legal, action):
-            for seat in range(int64(rules[0].num_players)):
-                rewards[i, seat] = 0.0
-            rewards[i, int64(state.turn)] = fine
-            ended = EPISODE_ENDED if illegal == _TERMINATE else GOES_ON
-        else:
-            play(rules[0], state, action)
-            ended = settle(rules[0], state, single_deal, by_points, rewards, i)
-        terminated[i] = ended == EPISODE_ENDED
-        if ended == DEAL_ENDED:
-            next_deal(rules[0], state)
-        elif ended == EPISODE_ENDED:
-            finals[i] = states[i]
-            start_match(rules[0], state, state.seed, int64(state.episode) + 1)
-
-
-@kernel
-def observe_tables(
-    code: int,
-    rules: np.ndarray,
-    states: np.ndarray,
-    rows: np.ndarray,
-    masks: np.ndarray,
-    seats: np.ndarray,
-    low: int,
-    high: int,
-) -> None:
-    """Write what the seat to move observes at each of the tables low..high-1."""
-    for i in range(low, high):
-        seat = int64(states[i].turn)
-        seats[i] = seat
-        observe(code, rules[0], states[i], seat, rows, masks, i)
-
-
-@kernel
-def observe_some(
-    code: int,
-    rules: np.ndarray,
-    states: np.ndarray,
-    tables: np.ndarray,
-    seats: np.ndarray,
-    rows: np.ndarray,
-    masks: np.ndarray,
-) -> None:
-    """Write what seat `seats[j]` observes at table `tables[j]` into row j."""
-    for j in range(tables.size):
-        state = states[int64(tables[j])]
-        observe(code, rules[0], state, int64(seats[j]), rows, masks, j)
-
-
-@kernel
-def start_tables(
-    rules: np.ndarray, states: np.ndarray, seeds: np.ndarray, episode: int, anew: bool
-) -> None:
-    """Start every table at `episode` of its seed, or if not `anew` at the one after its last."""
-    for i in range(states.size):
-        number = episode if anew else int64(states[i].episode) + 1
-        start_match(rules[0], states[i], seeds[i], number)
-
-
-@kernel
-def first_illegal(rules: np.ndarray, states: np.ndarray, actions: np.ndarray) -> int:
-    """Return the first table at which the action is illegal, or −1."""
-    for i in range(states.size):
-        action = int64(actions[i])
-        legal = legal_actions(rules[0], states[i])
-        if not is_member(legal, action):
-            return i
-    return -1
-
-
-@kernel
-def legal_sets(rules: np.ndarray, states: np.ndarray, sets: np.ndarray) -> None:
-    """Write the legal actions at every table as sets, uint64 (N,)."""
-    for i in range(states.size):
-        sets[i] = legal_actions(rules[0], states[i])
-
-
-@kernel
-def sample_actions(
-    rules: np.ndarray, states: np.ndarray, key: np.uint64, actions: np.ndarray
-) -> None:
-    """Draw a uniformly random legal action for every table."""
-    for i in range(states.size):
-        actions[i] = legal_actions(rules[0], states[i])
-    # Apart, as without branches it is compiled to whole vectors: 1 ns a table against 12.
-    for i in range(states.size):
-        legal = uint64(actions[i])
-        actions[i] = nth(legal, below(mix(key, uint64(i)), count(legal)))
-
-
-@kernel
-def write_states(rules: np.ndarray, states: np.ndarray, rows: np.ndarray) -> None:
-    """Write the whole of every table into rows (N, S)."""
-    for i in range(states.size):
-        write_state(rules[0], states[i], rows, i)
-
-
 class SelfPlayEnv:
     """N tables stepped together; each row of a batch is the seat to move at its table.
 
@@ -214,7 +95,8 @@ class SelfPlayEnv:
         num_envs: N, tables.
         seed: 0…2^64−1; None: 64 bits of entropy. Table i gets `mix(seed, i)`.
         threads: how many share a step; results don't depend on it.
-        reuse_buffers: give out the same arrays at every step, overwritten, in place of new ones.
+        reuse_buffers: give out the same arrays at every step, overwritten. Else an array that is
+            given out is not written again while anybody holds it.
         episode: `"match"`, the whole game, or `"deal"`.
         reward: `"win"` at the end, or `"points"` at each deal's end.
         observation: an encoder's name, or a dict agent → name.
@@ -269,11 +151,21 @@ class SelfPlayEnv:
         self._rules = self.setup.played.packed
         self._states = np.zeros(self.num_envs, STATE)
         self._finals = np.zeros(self.num_envs, STATE)
-        self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
+        # Thread t has the tables bounds[t]..bounds[t + 1]-1.
         bounds = [self.num_envs * t // self.threads for t in range(self.threads + 1)]
-        self._ranges = list(pairwise(bounds))
+        self._bounds = np.array(bounds, np.int64)
+        # Whether players have different encodings.
+        self._is_mixed = len({e.name for e in self.setup.encoders}) > 1
+        # Rows, masks and rewards.
+        n, size = self.num_envs, 0 if self._is_mixed else self.setup.encoders[0].layout.size
+        self._wide: tuple[tuple[tuple[int, int], Any], ...] = (
+            ((n, size), self.setup.dtype),
+            ((n, self.num_actions), np.int8),
+            ((n, self.num_players), np.float32),
+        )
+        self._pools = [ArrayPool(shape, dtype) for shape, dtype in self._wide]
         self._buffers: Batch | None = None
-        self._last: Batch | None = None
+        self._ended: np.ndarray | None = None
         self._draws = 0
         self._set_seed(seed)
         self._started = False
@@ -307,12 +199,12 @@ class SelfPlayEnv:
         self._started = True
         if anew:
             self._draws = 0
-        start_tables(self._rules, self._states, self.seeds, 0, anew)
+        start_tables(self._rules, self._states, self.seeds, 0, anew, 0, self.num_envs)
         batch = self._arrays()
         batch.rewards[:] = 0
         batch.terminated[:] = False
         self._observe(batch)
-        self._last = batch
+        self._ended = batch.terminated
         return batch
 
     def step(self, actions: Any, out: Batch | None = None) -> Batch:
@@ -331,7 +223,7 @@ class SelfPlayEnv:
             ValueError: if `out` does not fit.
             IllegalActionError: under `illegal="raise"`, before anything has moved.
         """
-        if self._last is None:
+        if self._ended is None:
             raise RuntimeError("reset() must be called before step()")
         given = self._check_actions(actions)
         # One compiled step for all dtypes. What wraps round becomes negative, as illegal as before.
@@ -341,40 +233,40 @@ class SelfPlayEnv:
         if self.setup.illegal == "raise":
             self._refuse_illegal(actions, given)
         batch = out if out is not None else self._arrays()
-        fused = None if self._is_mixed else self._fused_rows(batch)
-
-        def step_range(thread: int) -> None:
-            low, high = self._ranges[thread]
-            step_tables(
-                self._rules,
-                self._states,
-                self._finals,
-                actions,
-                self.setup.single_deal,
-                self.setup.by_points,
-                _TERMINATE if self.setup.illegal == "terminate" else _PENALISE,
-                self.setup.fine,
-                batch.rewards,
-                batch.terminated,
-                low,
-                high,
-            )
-            if fused is not None:
-                self._observe_range(thread, fused, batch)
-
-        self._spread(step_range)
-        batch.truncated[:] = False
-        if fused is None:
+        how = (
+            self._rules,
+            self._states,
+            self._finals,
+            actions,
+            self.setup.single_deal,
+            self.setup.by_points,
+            PENALISE if self.setup.illegal == "penalise" else TERMINATE,
+            self.setup.fine,
+            batch.rewards,
+            batch.terminated,
+        )
+        if self._is_mixed:
+            for low, high in pairwise(self._bounds.tolist()):
+                step_tables(*how, low, high)
             self._observe(batch)
-        self._last = batch
+        else:
+            code = self.setup.encoders[0].code
+            seen = (self._fused_rows(batch), batch.action_mask, batch.seat)
+            self._work(advance_tables, advance_in_parallel, code, *how, *seen)
+        if out is not None:
+            batch.truncated[:] = False
+        self._ended = batch.terminated
         return batch
 
-    def _spread(self, work: Any) -> None:
-        """Call `work(thread)` for every thread's range of tables, the first in this thread."""
-        waiting = [self._pool.submit(work, t) for t in range(1, self.threads)] if self._pool else []
-        work(0)
-        for future in waiting:
-            future.result()
+    def _work(
+        self, kernel: Callable[..., None], parallel: Callable[..., None], *arguments: Any
+    ) -> None:
+        """Call a kernel for all tables, or its parallel twin for each thread's share of them."""
+        if self.threads > 1 and usable_threads(self.threads) > 1:
+            share_out(parallel, self.threads, *arguments, self._bounds)
+        else:
+            for low, high in pairwise(self._bounds.tolist()):
+                kernel(*arguments, low, high)
 
     def _check_actions(self, actions: Any) -> np.ndarray:
         array = np.asarray(actions)
@@ -398,48 +290,42 @@ class SelfPlayEnv:
             ("terminated", out.terminated, (n,), np.bool_),
             ("truncated", out.truncated, (n,), np.bool_),
         ):
-            if array.shape != shape or array.dtype != dtype:
+            if array.shape != shape or array.dtype != dtype or array.strides[-1] != array.itemsize:
                 raise ValueError(
                     f"out.{name} of dtype {array.dtype} and shape {array.shape}: it must be of "
-                    f"dtype {np.dtype(dtype)} and shape {shape}"
+                    f"dtype {np.dtype(dtype)} and shape {shape}, and its rows contiguous"
                 )
 
     def _refuse_illegal(self, actions: np.ndarray, given: np.ndarray) -> None:
-        table = first_illegal(self._rules, self._states, actions)
+        table = first_illegal(self._rules, self._states, actions, 0, self.num_envs)
         if table >= 0:
             sets = np.zeros(1, np.uint64)
-            legal_sets(self._rules, self._states[table : table + 1], sets)
+            legal_sets(self._rules, self._states[table : table + 1], sets, 0, 1)
             seat = int(self._states[table].turn)
             raise IllegalActionError(
                 self.setup.illegal_action(seat, int(given[table]), int(sets[0]), f"table {table}: ")
             )
 
-    @property
-    def _is_mixed(self) -> bool:
-        """Whether players have different encodings."""
-        return len({e.name for e in self.setup.encoders}) > 1
-
     def _arrays(self) -> Batch:
-        """Return arrays to fill: new ones, or always the same under `reuse_buffers`."""
+        """Return arrays to fill: nobody else's, or always the same under `reuse_buffers`."""
         if self._buffers is not None:
             return self._buffers
-        batch = self.empty_batch()
+        batch = self._batch(*(pool.empty() for pool in self._pools))
         if self.reuse_buffers:
             self._buffers = batch
         return batch
 
     def empty_batch(self) -> Batch:
         """Return new arrays of the right shapes and dtypes for `step(out=…)`, not yet filled."""
+        return self._batch(*(np.empty(shape, dtype) for shape, dtype in self._wide))
+
+    def _batch(self, rows: np.ndarray, masks: np.ndarray, rewards: np.ndarray) -> Batch:
         n = self.num_envs
-        observation: Observation = {}
-        if not self._is_mixed:
-            encoder = self.setup.encoders[0]
-            observation = encoder.shaped(np.empty((n, encoder.layout.size), self.setup.dtype))
         return Batch(
-            observation,
-            np.empty((n, self.num_actions), np.int8),
+            {} if self._is_mixed else self.setup.encoders[0].shaped(rows),
+            masks,
             np.empty(n, np.int8),
-            np.empty((n, self.num_players), np.float32),
+            rewards,
             np.empty(n, np.bool_),
             np.zeros(n, np.bool_),
             {},
@@ -450,24 +336,19 @@ class SelfPlayEnv:
         encoder = self.setup.encoders[0]
         return encoder.flat(batch.observation)
 
-    def _observe_range(self, thread: int, rows: np.ndarray, batch: Batch) -> None:
-        low, high = self._ranges[thread]
-        observe_tables(
-            self.setup.encoders[0].code,
-            self._rules,
-            self._states,
-            rows,
-            batch.action_mask,
-            batch.seat,
-            low,
-            high,
-        )
-
     def _observe(self, batch: Batch) -> None:
         """Fill in seat, observation and mask of a batch."""
         if not self._is_mixed:
-            rows = self._fused_rows(batch)
-            self._spread(lambda thread: self._observe_range(thread, rows, batch))
+            observe_tables(
+                self.setup.encoders[0].code,
+                self._rules,
+                self._states,
+                self._fused_rows(batch),
+                batch.action_mask,
+                batch.seat,
+                0,
+                self.num_envs,
+            )
             return
         batch.seat[:] = self._states["turn"]
         observation: dict[str, np.ndarray] = {}
@@ -506,7 +387,7 @@ class SelfPlayEnv:
         actions = np.empty(self.num_envs, np.int64)
         key = np.uint64(mix(self._sample_key, uint64(self._draws)))
         self._draws += 1
-        sample_actions(self._rules, self._states, key, actions)
+        self._work(sample_actions, sample_in_parallel, self._rules, self._states, key, actions)
         return actions
 
     def state(self) -> np.ndarray:
@@ -515,15 +396,15 @@ class SelfPlayEnv:
         Laid out by `setup.state_layout`.
         """
         rows = np.empty((self.num_envs, self.setup.state_layout.size), self.setup.dtype)
-        write_states(self._rules, self._states, rows)
+        write_states(self._rules, self._states, rows, 0, self.num_envs)
         return rows
 
     def final(self) -> Final:
         """Return how the episodes ended that the last step finished; of length 0 if none did."""
-        if self._last is None:
+        if self._ended is None:
             raise RuntimeError("reset() must be called before final()")
-        tables = np.flatnonzero(self._last.terminated)
-        ended = self._finals[tables]
+        tables = np.flatnonzero(self._ended)
+        ended = self._finals[self._places_of_finals(tables)]
         places = np.arange(len(tables))
         observation = [
             self._observe_some(encoder, ended, places, np.full(len(tables), seat))[0]
@@ -538,14 +419,11 @@ class SelfPlayEnv:
             ended["deal"].astype(np.int64) + 1,
         )
 
+    def _places_of_finals(self, tables: np.ndarray) -> np.ndarray:
+        """Return where `step_tables` has left the finished ones: first in each thread's share."""
+        share = np.searchsorted(self._bounds, tables, side="right") - 1
+        low = self._bounds[share]
+        return low + np.arange(len(tables)) - np.searchsorted(tables, low)
+
     def close(self) -> None:
-        """End the threads."""
-        if self._pool:
-            self._pool.shutdown()
-
-
-@kernel
-def mix_all(key: np.uint64, counters: np.ndarray, out: np.ndarray) -> None:
-    """Write `mix(key, counters[i])` into out[i]."""
-    for i in range(counters.size):
-        out[i] = mix(key, counters[i])
+        """Do nothing, as other environments' `close` does something: there is nothing to end."""

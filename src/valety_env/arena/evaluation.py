@@ -20,7 +20,7 @@ from valety_env.episode import Setup, make_setup, parse_seed
 from valety_env.notation import game_to_text, name_game, with_options
 from valety_env.rng import mix
 from valety_env.rules import Rules, make_rules, parse_game
-from valety_env.vector import mix_all
+from valety_env.tables import mix_all
 
 # Table i of the deals has the seed `mix(seed, _DEALS + i)`, and likewise the matches; agents have
 # the counters from _AGENTS on. No two of these streams meet, nor do they meet the tables of a batch

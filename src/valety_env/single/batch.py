@@ -28,7 +28,7 @@ from valety_env.render import Window, ansi, scene
 from valety_env.rules import Rules
 from valety_env.single.learner import ALTERNATE, check_encoding, check_seat, tally
 from valety_env.single.opponents import Line, Opponents, ask_tables
-from valety_env.vector import first_illegal, legal_sets, mix_all, observe_some, observe_tables
+from valety_env.tables import first_illegal, legal_sets, mix_all, observe_some, observe_tables
 from valety_env.view import VIEW
 
 Observation = Any  # an array or a dict of named arrays, or either with the masks
@@ -412,10 +412,10 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
                 f"shape ({self.num_envs},), one a table"
             )
         if self.setup.illegal == "raise":
-            table = first_illegal(self._rules, self._states, array)
+            table = first_illegal(self._rules, self._states, array, 0, self.num_envs)
             if table >= 0:
                 legal = np.zeros(1, np.uint64)
-                legal_sets(self._rules, self._states[table : table + 1], legal)
+                legal_sets(self._rules, self._states[table : table + 1], legal, 0, 1)
                 seat = int(self._learners[table])
                 where = f"table {table}: "
                 raise IllegalActionError(

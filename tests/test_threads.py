@@ -1,0 +1,150 @@
+"""Steps on several threads: when the threading layer is loaded, and what a fork leaves."""
+
+import os
+import subprocess
+import sys
+import warnings
+
+import numba
+import numpy as np
+import pytest
+
+from valety_env.vector import SelfPlayEnv
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+PLAY = """
+import os, sys, warnings
+import numba
+from valety_env.vector import SelfPlayEnv
+
+def digest(env, steps=60):
+    batch = env.reset()
+    total = 0
+    for number in range(steps):
+        batch = env.step(env.sample())
+        total += int(batch.observation.sum(dtype=int)) * (number + 1)
+    return total
+
+def in_child(function):
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        with os.fdopen(writer, "w") as told:
+            told.write(str(function()))
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as told:
+        answer = told.read()
+    assert os.waitpid(child, 0)[1] == 0, "the child was ended"
+    return answer
+
+def loaded():
+    try:
+        return bool(numba.threading_layer())
+    except ValueError:
+        return False
+"""
+
+
+def run(script: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error::DeprecationWarning:valety_env", "-c", PLAY + script],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_one_thread_never_loads_a_threading_layer() -> None:
+    script = """
+env = SelfPlayEnv("valety", 8, seed=1)
+digest(env)
+env.final()
+print(loaded())
+digest(SelfPlayEnv("valety", 8, seed=1, threads=2))
+print(loaded())
+"""
+    assert run(script).split() == ["False", "True"]
+
+
+def test_a_child_forked_after_threads_plays_on_with_the_same_results() -> None:
+    script = """
+one = digest(SelfPlayEnv("valety", 64, seed=3))
+env = SelfPlayEnv("valety", 64, seed=3, threads=2)
+assert digest(env) == one
+
+def again():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        env._set_seed(3)
+        env._started = False
+        found = digest(env)
+        new = digest(SelfPlayEnv("valety", 64, seed=3, threads=2))
+    told = [str(w.message) for w in caught if w.category is RuntimeWarning]
+    return found == one, new == one, bool(told) and "threads=2" in told[0] and "spawn" in told[0]
+
+print(in_child(again))
+# The parent keeps its threads.
+env._set_seed(3)
+env._started = False
+print(digest(env) == one)
+"""
+    assert run(script).splitlines() == ["(True, True, True)", "True"]
+
+
+def test_a_child_forked_before_threads_were_used_has_its_own() -> None:
+    script = """
+env = SelfPlayEnv("valety", 64, seed=3, threads=2)
+
+def play():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        return digest(env), loaded()
+
+first = in_child(play)
+print(first == str((digest(SelfPlayEnv("valety", 64, seed=3)), True)))
+"""
+    assert run(script).split() == ["True"]
+
+
+def test_the_settings_of_other_users_of_numba_are_left_as_they_were() -> None:
+    env = SelfPlayEnv("valety", 8, seed=1, threads=2)
+    env.reset()
+    numba.set_num_threads(1)
+    env.step(env.sample())
+    assert numba.get_num_threads() == 1
+    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+
+
+def test_two_python_threads_can_step_at_once() -> None:
+    import threading
+
+    def play(found: list[int], seed: int) -> None:
+        env = SelfPlayEnv("valety", 256, seed=seed, threads=2)
+        env.reset()
+        for _ in range(200):
+            batch = env.step(env.sample())
+        found.append(int(batch.observation.sum(dtype=np.int64)) + seed)
+
+    alone: list[int] = []
+    together: list[int] = []
+    for seed in (1, 2):
+        play(alone, seed)
+    workers = [threading.Thread(target=play, args=(together, seed)) for seed in (1, 2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert sorted(together) == sorted(alone)
+
+
+def test_nothing_is_said_where_threads_can_be_had() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = SelfPlayEnv("valety", 8, seed=1, threads=2)
+        env.reset()
+        env.step(env.sample())
