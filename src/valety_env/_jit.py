@@ -123,7 +123,7 @@ class _Dispatcher(CPUDispatcher):
         locals: Any = None,  # noqa: A002  # numba makes unpickled ones by these names
         targetoptions: Any = None,
     ) -> None:
-        super().__init__(py_func, locals, targetoptions)
+        super().__init__(py_func, locals or {}, targetoptions)
         self._cache = _KernelCache(py_func, targetoptions)
 
 
