@@ -85,7 +85,9 @@ def record_copier(size: int) -> Callable[[Any, Any], None]:
     if JIT_DISABLED:
 
         def copy(source: Any, target: Any) -> None:
-            target.data.cast("B")[:size] = source.data.cast("B")[:size]
+            for name, (_, offset, *_) in source.dtype.fields.items():
+                if offset < size:
+                    target[name] = source[name]
 
         return copy
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy import uint64
 
 from valety_env._intrinsics import bit_writer, local_record
-from valety_env._jit import inlined, int64, kernel
+from valety_env._jit import inlined, int64, kernel, specialised
 from valety_env.cards import (
     EMPTY,
     GENERAL,
@@ -555,7 +555,7 @@ _write_64, _write_32, _write_16, _write_8 = (bit_writer(lanes) for lanes in (64,
 _write_4, _write_2 = bit_writer(4), bit_writer(2)
 
 
-@inlined
+@specialised
 def spread(row: np.record, size: int, rows: np.ndarray, i: int) -> None:
     """Write a bit row as numbers 0 and 1, one an entry.
 
@@ -572,7 +572,7 @@ def spread(row: np.record, size: int, rows: np.ndarray, i: int) -> None:
         spread_word(row.words[whole], size & 63, rows, i, whole << 6)
 
 
-@inlined
+@specialised
 def spread_word(bits: np.uint64, size: int, rows: np.ndarray, i: int, column: int) -> None:
     """Write the lowest `size` < 64 bits, an even number, as `spread` does, from `column` on."""
     done = 0
