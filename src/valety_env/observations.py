@@ -660,23 +660,33 @@ def encode(
         write_tokens(rules, public, me, hand, rows, i)
         return
     bits = _new_bits()
+    write_bits(code, rules, public, me, hand, bits)
     if code == PLANES:
-        two = rules.num_players == 2
-        size = _PLANES_SIZE_2 if two else _PLANES_SIZE_7
-        _clear(bits, size)
-        write_planes(rules, public, me, hand, _PLANES_2 if two else _PLANES_7, bits)
-        spread(bits, size, rows, i)
+        spread(bits, _PLANES_SIZE_2 if rules.num_players == 2 else _PLANES_SIZE_7, rows, i)
     elif rules.num_players == 2:
-        _clear(bits, FLAT_SIZE_2)
-        write_flat(rules, public, me, hand, 2, _FLAT_2, bits)
         spread(bits, FLAT_SIZE_2, rows, i)
     else:
-        _clear(bits, FLAT_SIZE_7)
-        write_flat(rules, public, me, hand, MAX_PLAYERS, _FLAT_7, bits)
         spread(bits, FLAT_SIZE_7, rows, i)
 
 
 @inlined
+def write_bits(
+    code: int, rules: np.record, public: np.record, me: int, hand: np.uint64, row: np.record
+) -> None:
+    """Write one observation of an encoder of bits, all but `tokens_v0`, into a `BITS` record."""
+    if code == PLANES:
+        two = rules.num_players == 2
+        _clear(row, _PLANES_SIZE_2 if two else _PLANES_SIZE_7)
+        write_planes(rules, public, me, hand, _PLANES_2 if two else _PLANES_7, row)
+    elif rules.num_players == 2:
+        _clear(row, FLAT_SIZE_2)
+        write_flat(rules, public, me, hand, 2, _FLAT_2, row)
+    else:
+        _clear(row, FLAT_SIZE_7)
+        write_flat(rules, public, me, hand, MAX_PLAYERS, _FLAT_7, row)
+
+
+@specialised
 def _clear(row: np.record, size: int) -> None:
     for word in range((size >> 6) + 1):
         row.words[word] = EMPTY
