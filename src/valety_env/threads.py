@@ -60,10 +60,14 @@ def usable_threads(wanted: int) -> int:
 
 def share_out(kernel: Callable[..., None], threads: int, *arguments: Any) -> None:
     """Call a kernel with `prange` loops on at most so many threads, and as there are cores."""
+    threads = min(threads, int(numba.config.NUMBA_NUM_THREADS))
     with _lock:
         before = numba.get_num_threads()
-        numba.set_num_threads(min(threads, int(numba.config.NUMBA_NUM_THREADS)))
+        # Setting it takes 1 µs, and it is mostly so already.
+        if before != threads:
+            numba.set_num_threads(threads)
         try:
             kernel(*arguments)
         finally:
-            numba.set_num_threads(before)
+            if before != threads:
+                numba.set_num_threads(before)

@@ -163,6 +163,7 @@ class SelfPlayEnv:
             ((n, self.num_actions), np.int8),
             ((n, self.num_players), np.float32),
         )
+        self._samples = ArrayPool((n,), np.int64)
         self._pools = [ArrayPool(shape, dtype) for shape, dtype in self._wide]
         self._buffers: Batch | None = None
         self._ended: np.ndarray | None = None
@@ -384,7 +385,7 @@ class SelfPlayEnv:
 
         The draws are fixed by the seed and the number of calls.
         """
-        actions = np.empty(self.num_envs, np.int64)
+        actions = self._samples.empty()
         key = np.uint64(mix(self._sample_key, uint64(self._draws)))
         self._draws += 1
         self._work(sample_actions, sample_in_parallel, self._rules, self._states, key, actions)
