@@ -322,6 +322,19 @@ def test_more_totals_are_thermometers_of_the_distance_from_the_lowest() -> None:
 
 
 @pytest.mark.plain
+def test_those_who_have_said_pass_are_counted_on_round_the_table() -> None:
+    table = Table(make_rules("polignac", num_players=5)).start(1)
+    layout = make_encoder("flat_v0", table.rules).layout
+    for word in ("pass", "pass", "pass", "general"):
+        table.act(word)
+        passed = [who for who, call in table.calls if call == "pass"]
+        for seat in range(5):
+            shown = rows(table, "flat_v0", seat)[0, layout.slice("passed")]
+            assert sorted((seat + int(p)) % 5 for p in np.flatnonzero(shown)) == sorted(passed)
+            assert shown.sum() == len(passed)
+
+
+@pytest.mark.plain
 @pytest.mark.parametrize(
     ("options", "deal", "left"),
     [
