@@ -38,7 +38,7 @@ CASES: dict[str, tuple[str, int, int, dict[str, Any]]] = {
         {"num_players": 6, "reward": "points", "trump": "last_card", "num_deals": 1},
     ),
 }
-# The play at which one table's action is illegal.
+# The play at which the actions of all tables but the first are illegal.
 ILLEGAL_AT = 7
 
 
@@ -63,6 +63,12 @@ def everything(env: SelfPlayEnv, batch: Batch) -> Iterator[tuple[str, np.ndarray
         yield f"final observation {seat}", on_host(observation)
 
 
+def turned(array: Any) -> Any:
+    """Return an array of the same shape, column after column in memory."""
+    columns = array.T
+    return (columns.contiguous() if hasattr(columns, "contiguous") else columns.copy()).T
+
+
 def refused(env: SelfPlayEnv, batch: Batch) -> Iterator[tuple[str, np.ndarray]]:
     """Yield how wrong actions and arrays to write into are refused, up to what is allowed."""
     n, own = env.num_envs, batch.seat
@@ -82,7 +88,7 @@ def refused(env: SelfPlayEnv, batch: Batch) -> Iterator[tuple[str, np.ndarray]]:
         except ActionTypeError as error:
             yield f"actions: {name}", np.array(str(error))
     for name, change in {
-        "action_mask": lambda array: array[:, ::2],
+        "action_mask": turned,
         "seat": lambda array: array[1:],
         "rewards": lambda array: array[:, :1],
         "terminated": lambda array: array + np.float32(0.5),
@@ -117,7 +123,7 @@ def play_case(case: str, device: str) -> Iterator[tuple[str, np.ndarray]]:
         actions = env.sample()
         yield f"{case}, play {play}: sample", on_host(actions)
         if play == ILLEGAL_AT:
-            actions[1] = 63
+            actions[1:] = 63
             try:
                 env.step(actions)
             except IllegalActionError as error:

@@ -82,6 +82,24 @@ def test_each_kernel_of_a_device_compiles_to_ptx(capability: str) -> None:
         assert one["unresolved"] == [], one
 
 
+@pytest.mark.slow
+def test_the_benchmark_compares_and_measures(tmp_path: Path) -> None:
+    script = CHILD.parent.parent / "benchmarks" / "gpu.py"
+    told = tmp_path / "gpu.json"
+    command = [sys.executable, str(script), "--json", str(told), "--rounds", "1"]
+    command += ["--compare", "2", "--plays", "9", "--tables", "2", "4", "--seconds", "0.01"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | SIMULATOR
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout.count("9 plays at 2 tables are equal") == 6
+    results = json.loads(told.read_text("utf-8"))
+    assert results["gpu"] == "simulated"
+    names = {case["name"] for case in results["cases"]}
+    assert names >= {"copy", "valety cpu", "valety 2", "valety 4", "polignac cpu", "polignac 4"}
+    assert all(case["median"] > 0 for case in results["cases"])
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

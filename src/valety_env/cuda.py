@@ -8,9 +8,10 @@ torch's CPU tensors, far slower, for tests.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numba_cuda  # noqa: F401  # numba has a numba.cuda too, which would take its place unseen
@@ -42,6 +43,8 @@ from valety_env.tables import (
 # Without types, as numba has none for these.
 config: Any = _config
 cuda: Any = _cuda
+
+_log = logging.getLogger("valety_env")
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 # Threads that run together, as many as write a row; tables of a block that have a thread each, and
@@ -210,6 +213,7 @@ class CudaTables:
 
     def __init__(self, setup: Setup, num_envs: int, device: str) -> None:
         self.device = _find_device(device)
+        _say_compiling()
         self.demand = f"contiguous and on {self.device}"
         self._num_envs = num_envs
         self._encoder = setup.encoders[0]
@@ -258,6 +262,8 @@ class CudaTables:
         size = encoder.layout.size
         try:
             if not encoder.is_dict:
+                if observation.shape[1:] != encoder.layout.shape:
+                    raise ValueError
                 return observation.view(-1, size)
             offsets = {f.name: f.offset for f in encoder.layout.fields if f.name != "padding"}
             first = observation[next(iter(offsets))]
@@ -394,6 +400,13 @@ def _find_device(name: str) -> torch.device:
     if index >= number:
         raise ValueError(f"device={name!r}: torch finds cuda:0…cuda:{number - 1} here")
     return torch.device("cuda", index)
+
+
+@cache
+def _say_compiling() -> None:
+    """Say, once a process, that kernels are compiled at their first launch."""
+    if not SIMULATED:
+        _log.warning("valety_env: compiling for the GPU, some 10 s at every start")
 
 
 def _torch_dtype(dtype: Any) -> torch.dtype:

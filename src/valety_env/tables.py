@@ -395,7 +395,8 @@ class Tables:
         """Return which tables the last step finished, int64 (k,), and their ends, STATE (k,)."""
         tables = np.flatnonzero(terminated)
         # `step_tables` has left them first in each thread's share.
-        low = self._bounds[np.searchsorted(self._bounds, tables, side="right") - 1]
+        share = np.searchsorted(self._bounds, tables, side="right") - 1
+        low = self._bounds[share]
         return tables, self._finals[low + np.arange(len(tables)) - np.searchsorted(tables, low)]
 
     def _how(
