@@ -25,13 +25,13 @@ from valety_env.vector import Batch, SelfPlayEnv
 # What is played: the game, tables, plays and options.
 CASES: dict[str, tuple[str, int, int, dict[str, Any]]] = {
     "valety": ("valety", 3, 110, {"target": 3}),
-    "valety as float32": ("valety", 2, 30, {"dtype": "float32", "illegal": "penalise"}),
-    "valety planes": ("valety-L8", 3, 40, {"observation": "planes_v0", "episode": "deal"}),
-    "valety pieces": ("valety-L8", 3, 40, {"observation": "pieces_v0", "reward": "points"}),
-    "valety raises": ("valety-L8", 3, 12, {"illegal": "raise"}),
+    "valety-as-float32": ("valety", 2, 30, {"dtype": "float32", "illegal": "penalise"}),
+    "valety-planes": ("valety-L8", 3, 40, {"observation": "planes_v0", "episode": "deal"}),
+    "valety-pieces": ("valety-L8", 3, 40, {"observation": "pieces_v0", "reward": "points"}),
+    "valety-raises": ("valety-L8", 3, 12, {"illegal": "raise"}),
     "polignac": ("polignac", 2, 120, {"num_deals": 2}),
-    "polignac tokens": ("polignac", 2, 90, {"num_players": 5, "observation": "tokens_v0"}),
-    "polignac by points": (
+    "polignac-tokens": ("polignac", 2, 90, {"num_players": 5, "observation": "tokens_v0"}),
+    "polignac-by-points": (
         "polignac",
         2,
         120,
@@ -85,7 +85,7 @@ def refused(env: SelfPlayEnv, batch: Batch) -> Iterator[tuple[str, np.ndarray]]:
     for name, actions in wrong.items():
         try:
             env.step(actions)
-        except ActionTypeError as error:
+        except (ActionTypeError, ValueError) as error:
             yield f"actions: {name}", np.array(str(error))
     for name, change in {
         "action_mask": turned,
@@ -103,7 +103,7 @@ def refused(env: SelfPlayEnv, batch: Batch) -> Iterator[tuple[str, np.ndarray]]:
     out = env.empty_batch()
     observation: Any = out.observation
     if isinstance(observation, dict):
-        observation["hand"] = observation["turned"]
+        observation["turned"] = observation["hand"]
     else:
         out.observation = observation[..., ::2]
     try:

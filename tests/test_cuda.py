@@ -62,10 +62,10 @@ def test_the_cases_have_next_deals_next_matches_and_what_is_refused() -> None:
             matches += value.size if legal and name.endswith(": final tables") else 0
             deals += int((value > 1).sum()) if name.endswith(": final deals") else 0
             refused += ": actions: " in name or ": out: " in name
-            if name == "valety raises, told":
+            if name == "valety-raises, told":
                 assert "may not play action 63" in str(value)
                 refused += 1
-        assert refused == (15 if case == "valety raises" else 14), case
+        assert refused == (15 if case == "valety-raises" else 14), case
     assert matches >= 8
     assert deals >= 2
 

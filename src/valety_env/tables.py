@@ -311,7 +311,7 @@ class Tables:
     def __init__(self, setup: Setup, num_envs: int, threads: int) -> None:
         self.states = np.zeros(num_envs, STATE)
         self._finals = np.zeros(num_envs, STATE)
-        self._setup = setup
+        self._options = step_options(setup)
         self._rules = setup.played.packed
         self._code = setup.encoders[0].code
         self._threads = threads
@@ -408,7 +408,7 @@ class Tables:
             self.states,
             self._finals,
             actions,
-            *step_options(self._setup),
+            *self._options,
             rewards,
             terminated,
         )
