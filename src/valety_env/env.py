@@ -20,10 +20,12 @@ from pettingzoo.utils.env import AECIterable
 from valety_env.cards import GENERAL, PASS, cards_of, parse_card
 from valety_env.engine import DEAL_OVER, MATCH_OVER, STATE
 from valety_env.episode import (
+    BY_POINTS,
     DEAL_ENDED,
     EPISODE_ENDED,
     GOES_ON,
     ILLEGAL_ACTION,
+    ONE_DEAL,
     ActionTypeError,
     IllegalActionError,
     give_hands,
@@ -155,10 +157,20 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
         self._states = np.zeros(1, STATE)
         self._finals = np.zeros(1, STATE)
         self._codes = np.array([e.code for e in setup.encoders], np.int8)
+        self._options = ONE_DEAL * setup.single_deal | BY_POINTS * setup.by_points
         self._step_rewards = np.zeros((1, len(setup.agents)))
         self._deals: list[np.ndarray] = []
         self._seed: int | None = None
         self._illegal: tuple[int, int] | None = None
+        # What is asked at every step. A row has room for the longest encoding: who moves next is
+        # known only when it has been written.
+        sizes = [encoder.layout.size for encoder in setup.encoders]
+        self._rows_shape = (1, max(sizes))
+        self._masks_shape = (1 + len(setup.agents), setup.num_actions)
+        self._dtype = setup.dtype
+        self._is_flat = all(
+            not e.is_dict and e.layout.shape == self._rows_shape[1:] for e in setup.encoders
+        )
         # The observation of the agent to move is made together with its mask, and given out once.
         self._row: np.ndarray | None = None
         self._mask = np.zeros(setup.num_actions, np.int8)
@@ -224,27 +236,31 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
 
     def _turn(self) -> None:
         """Make the agent to move the selected one, with its observation and the masks in infos."""
-        seat = int(self._states[0].turn)
-        self.agent_selection = self.possible_agents[seat]
-        self._row = np.empty(self.setup.encoders[seat].layout.size, self.setup.dtype)
-        self._mask = np.empty(self.setup.num_actions, np.int8)
-        observe_table(
-            self._codes,
-            self._rules,
-            self._states,
-            seat,
-            self._row[None],
-            self._mask[None],
-        )
-        self.infos = self._new_infos(mover=self.agent_selection)
+        seat = int(self._states["turn"][0])
+        rows, masks = self._new_arrays()
+        observe_table(self._codes, self._rules, self._states, seat, rows, masks)
+        masks[1 + seat] = masks[0]
+        self._show(seat, rows, masks)
 
-    def _new_infos(self, mover: str | None = None) -> dict[str, dict[str, Any]]:
-        """Return infos with masks that are all zero but for `mover`; each array is a new one."""
-        mask, size = self._mask, self.setup.num_actions
-        return {
-            agent: {"action_mask": mask.copy() if agent == mover else np.zeros(size, np.int8)}
-            for agent in self.agents
+    def _new_arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return a row (1, S), to be written, and masks (1 + players, num_actions), all zero."""
+        return np.empty(self._rows_shape, self._dtype), np.zeros(self._masks_shape, np.int8)
+
+    def _show(self, seat: int, rows: np.ndarray, masks: np.ndarray) -> None:
+        """Make `seat` the selected agent, with what was written for it, as `step_table` does."""
+        self.agent_selection = self.possible_agents[seat]
+        self._row = rows[0]
+        # Rows of one array, each given out once: half the time of an array each.
+        self._mask, *in_infos = masks
+        self.infos = {
+            agent: {"action_mask": mask}
+            for agent, mask in zip(self.agents, in_infos, strict=True)
         }
+
+    def _zero_infos(self) -> dict[str, dict[str, Any]]:
+        """Return infos for when nobody is to move; each mask is a new array."""
+        size = self.setup.num_actions
+        return {agent: {"action_mask": np.zeros(size, np.int8)} for agent in self.agents}
 
     def step(self, action: Any) -> None:
         """Play for the selected agent; None for one whose episode is over.
@@ -265,18 +281,21 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
             self._remove(agent, action)
             return
         number = self._check_action(action)
-        ended = step_table(
+        rows, masks = self._new_arrays()
+        ended, seat = step_table(
             self._rules,
             self._states,
             self._finals,
-            self.setup.single_deal,
-            self.setup.by_points,
+            self._codes,
+            self._options,
             # A number beyond the actions, as large as it may be, is as illegal as −1.
             number if 0 <= number < 64 else -1,
             self._step_rewards,
+            rows,
+            masks,
         )
         if ended == ILLEGAL_ACTION:
-            ended = self._punish(agent, number)
+            self._punish(agent, number)
         else:
             self._cumulative_rewards[agent] = 0.0
             if ended == GOES_ON:
@@ -285,10 +304,10 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
                 self._reward(self._step_rewards[0].tolist())
                 if ended == DEAL_ENDED:
                     self._deals.append(self._finals.copy())
-        if ended == EPISODE_ENDED:
-            self._end()
-        else:
-            self._turn()
+            if ended == EPISODE_ENDED:
+                self._end()
+            else:
+                self._show(seat, rows, masks)
         if self.render_mode == "human":
             self.render()
 
@@ -305,8 +324,8 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
             )
         return number
 
-    def _punish(self, agent: str, action: int) -> int:
-        """Deal with an illegal action; return how the episode goes on."""
+    def _punish(self, agent: str, action: int) -> None:
+        """Deal with an illegal action."""
         seat = self._seats[agent]
         if self.setup.illegal == "raise":
             legal = int(legal_of_table(self._rules, self._states))
@@ -316,9 +335,10 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
         fines[seat] = self.setup.fine
         self._reward(fines)
         if self.setup.illegal == "penalise":
-            return GOES_ON
-        self._illegal = (seat, max(min(action, _FAR), -_FAR))
-        return EPISODE_ENDED
+            self._turn()
+        else:
+            self._illegal = (seat, max(min(action, _FAR), -_FAR))
+            self._end()
 
     def _reward(self, rewards: list[float]) -> None:
         self.rewards = dict(zip(self.possible_agents, rewards, strict=True))
@@ -329,7 +349,7 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
         """End the episode for all agents."""
         self.terminations = dict.fromkeys(self.agents, True)
         self._row = None
-        self.infos = self._new_infos()
+        self.infos = self._zero_infos()
         self.agent_selection = self.agents[0]
 
     def _remove(self, agent: str, action: Any) -> None:
@@ -344,7 +364,7 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
         self._cumulative_rewards = {other: self._cumulative_rewards[other] for other in self.agents}
         self.terminations = dict.fromkeys(self.agents, True)
         self.truncations = dict.fromkeys(self.agents, False)
-        self.infos = self._new_infos()
+        self.infos = self._zero_infos()
         if self.agents:
             self.agent_selection = self.agents[0]
 
@@ -383,19 +403,16 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
             self._row = None
         else:
             self._need_seed("observe")
-            row = np.empty(self.setup.encoders[seat].layout.size, self.setup.dtype)
-            mask = np.empty(self.setup.num_actions, np.int8)
-            observe_table(
-                self._codes,
-                self._rules,
-                self._states,
-                seat,
-                row[None],
-                mask[None],
-            )
+            rows, masks = self._new_arrays()
+            observe_table(self._codes, self._rules, self._states, seat, rows, masks)
             if self._illegal is not None:
-                mask[:] = 0
-        observation = self.setup.encoders[seat].shaped(row)
+                masks[:] = 0
+            row, mask = rows[0], masks[0]
+        if self._is_flat:
+            observation = row
+        else:
+            encoder = self.setup.encoders[seat]
+            observation = encoder.shaped(row[: encoder.layout.size])
         if self.setup.mask == "info":
             return observation
         return {"observation": observation, "action_mask": mask}
@@ -502,7 +519,7 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
         over = self._illegal is not None or self._states[0].phase in (DEAL_OVER, MATCH_OVER)
         if over:
             self._row = None
-            self.infos = self._new_infos()
+            self.infos = self._zero_infos()
         else:
             self._turn()
         self.rewards = dict(state.rewards)

@@ -61,6 +61,8 @@ DTYPES = ("uint8", "int8", "int32", "int64", "float32", "float64")
 GOES_ON, DEAL_ENDED, EPISODE_ENDED = range(3)
 # What `step_table` returns for an action that is not legal.
 ILLEGAL_ACTION = -1
+# Its options: one deal is the episode; rewards are points. A number passes faster than two bools.
+ONE_DEAL, BY_POINTS = 1, 2
 
 
 class IllegalActionError(ValueError):
@@ -437,25 +439,47 @@ def step_table(
     rules: np.ndarray,
     states: np.ndarray,
     finals: np.ndarray,
-    single_deal: bool,
-    by_points: bool,
+    codes: np.ndarray,
+    options: int,
     action: int,
     rewards: np.ndarray,
-) -> int:
-    """Play one action at the table `states[0]` and return what `settle` found.
+    rows: np.ndarray,
+    masks: np.ndarray,
+) -> tuple[int, int]:
+    """Play one action at the table `states[0]` and write what the seat then to move observes.
 
-    After a deal the next is dealt. A finished deal is left in `finals[0]`. An illegal action
-    changes nothing and gives ILLEGAL_ACTION.
+    After a deal the next is dealt. One call does it all: a call costs more than a play.
+
+    Args:
+        rules: `RULES` (1,).
+        states: `STATE` (1,).
+        finals: `STATE` (1,); a deal that has ended within a match is left there.
+        codes: int8 (players,), the seats' encoders.
+        options: ONE_DEAL and BY_POINTS, or'ed.
+        action: any integer; an illegal one changes nothing.
+        rewards: float (1, players), overwritten unless the action is illegal.
+        rows: (1, S), S at least what the seat's encoder writes; written if the episode goes on.
+        masks: int8 (1 + players, num_actions), zeros. If the episode goes on, the legal actions
+            are written into row 0 and row 1 + s, s the seat to move.
+
+    Returns:
+        what `settle` found or ILLEGAL_ACTION, and the seat to move.
     """
     state = states[0]
     if not is_member(legal_actions(rules[0], state), action):
-        return ILLEGAL_ACTION
+        return ILLEGAL_ACTION, int64(state.turn)
     play(rules[0], state, action)
+    single_deal, by_points = options & ONE_DEAL != 0, options & BY_POINTS != 0
     ended = settle(rules[0], state, single_deal, by_points, rewards, 0)
     if ended == DEAL_ENDED:
         finals[0] = states[0]
         next_deal(rules[0], state)
-    return ended
+    seat = int64(state.turn)
+    if ended != EPISODE_ENDED:
+        observe(int64(codes[seat]), rules[0], state, seat, rows, masks, 0)
+        for action in range(masks.shape[1]):
+            masks[1 + seat, action] = masks[0, action]
+    return ended, seat
 
 
 @kernel
