@@ -167,6 +167,7 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
         sizes = [encoder.layout.size for encoder in setup.encoders]
         self._rows_shape = (1, max(sizes))
         self._masks_shape = (1 + len(setup.agents), setup.num_actions)
+        self._mask_rows = list(enumerate(setup.agents, 1))
         self._dtype = setup.dtype
         self._is_flat = all(
             not e.is_dict and e.layout.shape == self._rows_shape[1:] for e in setup.encoders
@@ -249,13 +250,8 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
     def _show(self, seat: int, rows: np.ndarray, masks: np.ndarray) -> None:
         """Make `seat` the selected agent, with what was written for it, as `step_table` does."""
         self.agent_selection = self.possible_agents[seat]
-        self._row = rows[0]
-        # Rows of one array, each given out once: half the time of an array each.
-        self._mask, *in_infos = masks
-        self.infos = {
-            agent: {"action_mask": mask}
-            for agent, mask in zip(self.agents, in_infos, strict=True)
-        }
+        self._row, self._mask = rows[0], masks[0]
+        self.infos = {agent: {"action_mask": masks[i]} for i, agent in self._mask_rows}
 
     def _zero_infos(self) -> dict[str, dict[str, Any]]:
         """Return infos for when nobody is to move; each mask is a new array."""
