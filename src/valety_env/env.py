@@ -162,11 +162,13 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
         self._deals: list[np.ndarray] = []
         self._seed: int | None = None
         self._illegal: tuple[int, int] | None = None
-        # What is asked at every step. A row has room for the longest encoding: who moves next is
+        # What every step needs. A row has room for the longest encoding: who moves next is
         # known only when it has been written.
         sizes = [encoder.layout.size for encoder in setup.encoders]
         self._rows_shape = (1, max(sizes))
         self._masks_shape = (1 + len(setup.agents), setup.num_actions)
+        self._no_rewards = dict.fromkeys(setup.agents, 0.0)
+        # An array is slow to go through, and one array an agent takes a tenth of a step more.
         self._mask_rows = list(enumerate(setup.agents, 1))
         self._dtype = setup.dtype
         self._is_flat = all(
@@ -276,7 +278,11 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
         if self.terminations[agent]:
             self._remove(agent, action)
             return
-        number = self._check_action(action)
+        # The common types first: 3 % of a step.
+        if type(action) is np.int64 or type(action) is int:
+            number = int(action)
+        else:
+            number = self._check_action(action)
         rows, masks = self._new_arrays()
         ended, seat = step_table(
             self._rules,
@@ -295,7 +301,8 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
         else:
             self._cumulative_rewards[agent] = 0.0
             if ended == GOES_ON:
-                self.rewards = dict.fromkeys(self.agents, 0.0)
+                # A copy takes a third of the time of `dict.fromkeys`: 4 % of a step.
+                self.rewards = self._no_rewards.copy()
             else:
                 self._reward(self._step_rewards[0].tolist())
                 if ended == DEAL_ENDED:
@@ -404,9 +411,8 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
             if self._illegal is not None:
                 masks[:] = 0
             row, mask = rows[0], masks[0]
-        if self._is_flat:
-            observation = row
-        else:
+        observation: Observation = row
+        if not self._is_flat:
             encoder = self.setup.encoders[seat]
             observation = encoder.shaped(row[: encoder.layout.size])
         if self.setup.mask == "info":

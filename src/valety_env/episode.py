@@ -435,6 +435,19 @@ def ask(agent: Agent, views: np.ndarray, legal: np.ndarray, keys: np.ndarray) ->
 
 
 @kernel
+def observe_once(
+    codes: np.ndarray,
+    rules: np.ndarray,
+    states: np.ndarray,
+    seat: int,
+    rows: np.ndarray,
+    masks: np.ndarray,
+) -> None:
+    """Do the work of `observe_table`; by itself, so that it is compiled once for both its callers."""
+    observe(int64(codes[seat]), rules[0], states[0], seat, rows, masks, 0)
+
+
+@kernel
 def step_table(
     rules: np.ndarray,
     states: np.ndarray,
@@ -476,7 +489,7 @@ def step_table(
         next_deal(rules[0], state)
     seat = int64(state.turn)
     if ended != EPISODE_ENDED:
-        observe(int64(codes[seat]), rules[0], state, seat, rows, masks, 0)
+        observe_once(codes, rules, states, seat, rows, masks)
         for action in range(masks.shape[1]):
             masks[1 + seat, action] = masks[0, action]
     return ended, seat
@@ -492,7 +505,7 @@ def observe_table(
     mask: np.ndarray,
 ) -> None:
     """Write what `seat` observes of the table `states[0]`; `codes` are the seats' encoders."""
-    observe(int64(codes[seat]), rules[0], states[0], seat, row, mask, 0)
+    observe_once(codes, rules, states, seat, row, mask)
 
 
 @kernel
