@@ -25,13 +25,13 @@ from valety_env.episode import (
     EPISODE_ENDED,
     GOES_ON,
     ILLEGAL_ACTION,
+    NO_ACTION,
     ONE_DEAL,
     ActionTypeError,
     IllegalActionError,
     give_hands,
     legal_of_table,
     make_setup,
-    observe_table,
     parse_seed,
     start_table,
     state_of_table,
@@ -241,9 +241,23 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
         """Make the agent to move the selected one, with its observation and the masks in infos."""
         seat = int(self._states["turn"][0])
         rows, masks = self._new_arrays()
-        observe_table(self._codes, self._rules, self._states, seat, rows, masks)
-        masks[1 + seat] = masks[0]
+        self._play(seat, NO_ACTION, rows, masks)
         self._show(seat, rows, masks)
+
+    def _play(self, seat: int, action: int, rows: np.ndarray, masks: np.ndarray) -> tuple[int, int]:
+        """Call `step_table` for this table."""
+        return step_table(
+            self._rules,
+            self._states,
+            self._finals,
+            self._codes,
+            self._options,
+            seat,
+            action,
+            self._step_rewards,
+            rows,
+            masks,
+        )
 
     def _new_arrays(self) -> tuple[np.ndarray, np.ndarray]:
         """Return a row (1, S), to be written, and masks (1 + players, num_actions), all zero."""
@@ -284,18 +298,8 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
         else:
             number = self._check_action(action)
         rows, masks = self._new_arrays()
-        ended, seat = step_table(
-            self._rules,
-            self._states,
-            self._finals,
-            self._codes,
-            self._options,
-            # A number beyond the actions, as large as it may be, is as illegal as −1.
-            number if 0 <= number < 64 else -1,
-            self._step_rewards,
-            rows,
-            masks,
-        )
+        # A number beyond the actions, as large as it may be, is as illegal as −1.
+        ended, seat = self._play(0, number if 0 <= number < 64 else -1, rows, masks)
         if ended == ILLEGAL_ACTION:
             self._punish(agent, number)
         else:
@@ -407,7 +411,7 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
         else:
             self._need_seed("observe")
             rows, masks = self._new_arrays()
-            observe_table(self._codes, self._rules, self._states, seat, rows, masks)
+            self._play(seat, NO_ACTION, rows, masks)
             if self._illegal is not None:
                 masks[:] = 0
             row, mask = rows[0], masks[0]

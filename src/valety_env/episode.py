@@ -61,6 +61,8 @@ DTYPES = ("uint8", "int8", "int32", "int64", "float32", "float64")
 GOES_ON, DEAL_ENDED, EPISODE_ENDED = range(3)
 # What `step_table` returns for an action that is not legal.
 ILLEGAL_ACTION = -1
+# In place of an action: only observe. No number that a user gives comes to it as this.
+NO_ACTION = -2
 # Its options: one deal is the episode; rewards are points. A number passes faster than two bools.
 ONE_DEAL, BY_POINTS = 1, 2
 
@@ -435,25 +437,13 @@ def ask(agent: Agent, views: np.ndarray, legal: np.ndarray, keys: np.ndarray) ->
 
 
 @kernel
-def observe_once(
-    codes: np.ndarray,
-    rules: np.ndarray,
-    states: np.ndarray,
-    seat: int,
-    rows: np.ndarray,
-    masks: np.ndarray,
-) -> None:
-    """Do the work of `observe_table`; by itself, so that it is compiled once for both its callers."""
-    observe(int64(codes[seat]), rules[0], states[0], seat, rows, masks, 0)
-
-
-@kernel
 def step_table(
     rules: np.ndarray,
     states: np.ndarray,
     finals: np.ndarray,
     codes: np.ndarray,
     options: int,
+    seat: int,
     action: int,
     rewards: np.ndarray,
     rows: np.ndarray,
@@ -461,7 +451,8 @@ def step_table(
 ) -> tuple[int, int]:
     """Play one action at the table `states[0]` and write what the seat then to move observes.
 
-    After a deal the next is dealt. One call does it all: a call costs more than a play.
+    After a deal the next is dealt. One call does it all, as a call costs more than a play; and one
+    kernel is all that an environment's step needs of the encoders, which take seconds to compile.
 
     Args:
         rules: `RULES` (1,).
@@ -469,43 +460,35 @@ def step_table(
         finals: `STATE` (1,); a deal that has ended within a match is left there.
         codes: int8 (players,), the seats' encoders.
         options: ONE_DEAL and BY_POINTS, or'ed.
-        action: any integer; an illegal one changes nothing.
-        rewards: float (1, players), overwritten unless the action is illegal.
-        rows: (1, S), S at least what the seat's encoder writes; written if the episode goes on.
-        masks: int8 (1 + players, num_actions), zeros. If the episode goes on, the legal actions
-            are written into row 0 and row 1 + s, s the seat to move.
+        seat: who observes under NO_ACTION; else not read.
+        action: any integer; an illegal one changes nothing. NO_ACTION: `seat` observes the table
+            as it is.
+        rewards: float (1, players), overwritten when an action was played.
+        rows: (1, S), S at least what the seat's encoder writes; written if the episode goes on and
+            under NO_ACTION.
+        masks: int8 (1 + players, num_actions), zeros. Written when `rows` is: what the seat may do
+            in row 0 and, the same, in row 1 + seat.
 
     Returns:
-        what `settle` found or ILLEGAL_ACTION, and the seat to move.
+        what `settle` found or ILLEGAL_ACTION (GOES_ON under NO_ACTION), and who observes.
     """
     state = states[0]
-    if not is_member(legal_actions(rules[0], state), action):
-        return ILLEGAL_ACTION, int64(state.turn)
-    play(rules[0], state, action)
-    single_deal, by_points = options & ONE_DEAL != 0, options & BY_POINTS != 0
-    ended = settle(rules[0], state, single_deal, by_points, rewards, 0)
-    if ended == DEAL_ENDED:
-        finals[0] = states[0]
-        next_deal(rules[0], state)
-    seat = int64(state.turn)
+    ended = GOES_ON
+    if action != NO_ACTION:
+        if not is_member(legal_actions(rules[0], state), action):
+            return ILLEGAL_ACTION, seat
+        play(rules[0], state, action)
+        single_deal, by_points = options & ONE_DEAL != 0, options & BY_POINTS != 0
+        ended = settle(rules[0], state, single_deal, by_points, rewards, 0)
+        if ended == DEAL_ENDED:
+            finals[0] = states[0]
+            next_deal(rules[0], state)
+        seat = int64(state.turn)
     if ended != EPISODE_ENDED:
-        observe_once(codes, rules, states, seat, rows, masks)
-        for action in range(masks.shape[1]):
-            masks[1 + seat, action] = masks[0, action]
+        observe(int64(codes[seat]), rules[0], state, seat, rows, masks, 0)
+        for each in range(masks.shape[1]):
+            masks[1 + seat, each] = masks[0, each]
     return ended, seat
-
-
-@kernel
-def observe_table(
-    codes: np.ndarray,
-    rules: np.ndarray,
-    states: np.ndarray,
-    seat: int,
-    row: np.ndarray,
-    mask: np.ndarray,
-) -> None:
-    """Write what `seat` observes of the table `states[0]`; `codes` are the seats' encoders."""
-    observe_once(codes, rules, states, seat, row, mask)
 
 
 @kernel
