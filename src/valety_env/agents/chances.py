@@ -34,13 +34,12 @@ ODDS = np.dtype(
                 ("table_size", np.int64, (MAX_PLAYERS + 1,)),  # for which size a table was made
                 ("table_chance", np.float64, (MAX_PLAYERS + 1,)),  # and for which chance
                 ("lacks", np.float64, ((MAX_PLAYERS + 1) * _TABLE,)),
-            ]
+            ],
+            align=True,
         ),
     )
 )
 new_odds = local_record(ODDS)
-_WAYS = np.dtype((np.record, np.dtype([("own", np.float64, (_TABLE,)), ("all", np.float64, (_TABLE,))])))
-_new_ways = local_record(_WAYS)
 
 
 @inlined
@@ -141,13 +140,13 @@ def weigh_odds(rules: np.record, view: np.record, odds: np.record) -> None:
 @inlined
 def chance_of(odds: np.record, seat: int, suit: int) -> float:
     """Return the chance that another seat holds a given unseen card of a suit."""
-    return odds.chance[NUM_SUITS * seat + suit]
+    return odds.chance[uint64(NUM_SUITS * seat + suit)]
 
 
 @inlined
 def lacks(odds: np.record, hand: int, cards: int) -> float:
     """Return the chance that a hand holds none of so many cards, by the table `prepare` made."""
-    return odds.lacks[_TABLE * hand + cards]
+    return odds.lacks[uint64(_TABLE * hand + cards)]
 
 
 @inlined
@@ -178,20 +177,13 @@ def _make_table(odds: np.record, hand: int, size: int, chance: float) -> None:
             odds.lacks[at + cards] = 1.0
         return
     pool = size / chance
-    # Divisions apart from the products, so that several are made at once: they are most of the
-    # work.
-    ways = _new_ways()
-    own = 1.0
+    ways = 1.0
     of_all = 1.0
     for cards in range(_TABLE):
-        ways.own[cards] = own
-        ways.all[cards] = of_all
-        left = pool - size - cards
-        own = own * left if left >= 1e-6 else 0.0
+        # Zero from there on where not so many cards are left for the undealt and other hands.
+        odds.lacks[at + cards] = ways / of_all if pool - size - (cards - 1) >= 1e-6 else 0.0
+        ways *= pool - size - cards
         of_all *= pool - cards
-    for cards in range(_TABLE):
-        own = ways.own[cards]
-        odds.lacks[at + cards] = own / ways.all[cards] if own != 0.0 else 0.0
 
 
 @kernel

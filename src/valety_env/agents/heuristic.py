@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from valety_env._intrinsics import local_record
+from valety_env._intrinsics import local_record, record_head
 from valety_env._jit import inlined, int64, kernel
 from valety_env.agents.chances import (
     TOGETHER,
@@ -112,9 +112,6 @@ _PENALTIES_WEIGHTS = np.array(
     ]
 ).T.copy()
 
-# So many features, the first ones, do not ask for the suit's jack.
-_NUM_PLAIN = 14
-
 # A general is announced from this chance of making it on.
 _ENOUGH_FOR_GENERAL = 0.4
 
@@ -175,11 +172,51 @@ SUIT = np.dtype(
                 ("discards", np.float64, (MAX_PLAYERS,)),  # the same, but of a shown card
                 ("ruffs", np.float64, (MAX_PLAYERS,)),  # that it lacks it and trumps
                 ("shows", np.uint8, (MAX_PLAYERS,)),  # whether its shown card is of the suit led
-            ]
+            ],
+            align=True,
         ),
     )
 )
 _new_suit = local_record(SUIT)
+
+# The answers that the weights multiply, in the weights' order: by name, and as numbers.
+_PLAIN_FEATURES = (
+    "wins",
+    "contested",
+    "takes_jacks",
+    "takes_own_jack",
+    "takes_thrown_jacks",
+    "takes_ducked_jack",
+    "risks_other_jacks",
+    "master",
+    "master_early",
+    "share_below",
+    "share_below_length",
+    "beaten_length",
+    "above",
+    "last",
+)
+_JACK_FEATURES = (
+    "over_jack",
+    "over_jack_length",
+    "under_jack",
+    "above_own_jack",
+    "guards_jack",
+    "guards_jack_below",
+    "is_jack",
+    "is_jack_length",
+    "jack_low",
+    "jack_beaten",
+    "jack_below",
+)
+FEATURES = np.dtype(
+    (np.record, np.dtype([(name, np.float64) for name in (*_PLAIN_FEATURES, *_JACK_FEATURES)]))
+)
+_NUM_PLAIN = len(_PLAIN_FEATURES)
+NUM_FEATURES = _NUM_PLAIN + len(_JACK_FEATURES)
+_NUMBERS = np.dtype((np.record, np.dtype([("of", np.float64, (NUM_FEATURES,))])))
+new_features = local_record(FEATURES)
+numbers_of = record_head(_NUMBERS)
 
 
 @kernel
@@ -197,6 +234,7 @@ def best_card(rules: np.record, view: np.record, legal: np.uint64, weights: np.n
     """
     odds = new_odds()
     suit = _new_suit()
+    features = new_features()
     weigh_odds(rules, view, odds)
     on_table, in_hand = jacks_about(rules, view)
     early = count(view.hand) / float(int64(rules.hand_size))
@@ -214,13 +252,14 @@ def best_card(rules: np.record, view: np.record, legal: np.uint64, weights: np.n
             card = lowest(left)
             bound = (matters | bit(NUM_RANKS * (number + 1))) & ~(bit(card) - ONE)
             left &= ~(bit(card) | (bit(lowest(bound)) - ONE))
-            features = features_of(view, odds, suit, on_table, early, card)
+            judge(view, odds, suit, on_table, early, card, features)
+            numbers = numbers_of(features)
             worth = 0.0
             for i in range(_NUM_PLAIN):
-                worth += row[i] * features[i]
+                worth += row[i] * numbers.of[i]
             if suit.jack_is_about:
-                for i in range(_NUM_PLAIN, len(features)):
-                    worth += row[i] * features[i]
+                for i in range(_NUM_PLAIN, NUM_FEATURES):
+                    worth += row[i] * numbers.of[i]
             if worth > best_worth:
                 best, best_worth = card, worth
     return best
@@ -372,10 +411,16 @@ def chances_to_win(
 
 
 @inlined
-def features_of(
-    view: np.record, odds: np.record, suit: np.record, on_table: float, early: float, card: int
-) -> tuple[float, ...]:
-    """Return the answers that the weights multiply.
+def judge(
+    view: np.record,
+    odds: np.record,
+    suit: np.record,
+    on_table: float,
+    early: float,
+    card: int,
+    found: np.record,
+) -> None:
+    """Write the answers that the weights multiply.
 
     Chances take the unseen cards as dealt at random among the hands that may hold them. Penalties
     are in points.
@@ -387,9 +432,7 @@ def features_of(
         on_table: the penalties lying in the current trick.
         early: the share of the deal's tricks still to come.
         card: the card to judge.
-
-    Returns:
-        25 numbers, from the 15th on all 0 unless the suit's jack is about.
+        found: one `FEATURES` record, overwritten; those of the jack are 0 unless it is about.
     """
     length = suit.length
     jack = suit.jack
@@ -406,33 +449,31 @@ def features_of(
     beats_cards = beneath * suit.held
     over_jack = suit.out_cost if card > jack else 0.0
     jack_guard = guarded_cost / suit.low_cards if card < jack else 0.0
-    return (
-        wins,
-        contested,
-        on_table * wins,
-        own_cost * wins,
-        suit.dumped * wins,
-        ducked * wins * length,
-        suit.other_jacks * contested,
-        master,
-        master * early,
-        share_below,
-        share_below * length,
-        beats_cards * length,
-        above * suit.held,
-        1.0 if length == 1.0 and suit.others != EMPTY else 0.0,
-        over_jack,
-        over_jack * length,
-        suit.out_cost / suit.low_cards if card < jack else 0.0,
-        guarded_cost if card > jack else 0.0,
-        jack_guard,
-        jack_guard * share_below,
-        1.0 if card == jack else 0.0,
-        length if card == jack else 0.0,
-        own_cost / suit.low_cards,
-        own_cost * beats_cards,
-        own_cost * share_below,
-    )
+    found.wins = wins
+    found.contested = contested
+    found.takes_jacks = on_table * wins
+    found.takes_own_jack = own_cost * wins
+    found.takes_thrown_jacks = suit.dumped * wins
+    found.takes_ducked_jack = ducked * wins * length
+    found.risks_other_jacks = suit.other_jacks * contested
+    found.master = master
+    found.master_early = master * early
+    found.share_below = share_below
+    found.share_below_length = share_below * length
+    found.beaten_length = beats_cards * length
+    found.above = above * suit.held
+    found.last = 1.0 if length == 1.0 and suit.others != EMPTY else 0.0
+    found.over_jack = over_jack
+    found.over_jack_length = over_jack * length
+    found.under_jack = suit.out_cost / suit.low_cards if card < jack else 0.0
+    found.above_own_jack = guarded_cost if card > jack else 0.0
+    found.guards_jack = jack_guard
+    found.guards_jack_below = jack_guard * share_below
+    found.is_jack = 1.0 if card == jack else 0.0
+    found.is_jack_length = length if card == jack else 0.0
+    found.jack_low = own_cost / suit.low_cards
+    found.jack_beaten = own_cost * beats_cards
+    found.jack_below = own_cost * share_below
 
 
 @kernel
