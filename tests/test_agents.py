@@ -145,7 +145,6 @@ def test_the_heuristic_reads_neither_keys_nor_totals_nor_the_order_of_plays(game
     for views, legal, keys, actions in deals(agent, GAMES[game], seed=6, tables=6):
         other = views.copy()
         other["history"] = 0
-        other["trick_leader"] = 0
         other["totals"] = 9
         other["deal"] = 3
         assert agent.act(other, legal, keys + np.uint64(1)).tolist() == actions.tolist()

@@ -1,5 +1,7 @@
 """Card sets and names: the kernels against plain Python, and names both ways."""
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -25,6 +27,15 @@ def test_a_set_counts_and_lists_its_cards_in_order(numbers: set[int]) -> None:
     if ordered:
         assert int(cards.lowest(a_set)) == ordered[0]
         assert int(cards.highest(a_set)) == ordered[-1]
+
+
+@pytest.mark.plain
+def test_the_nth_card_is_that_of_the_sorted_list_in_sets_of_every_size() -> None:
+    rng = random.Random(1)
+    for size in range(1, 65):
+        numbers = sorted(rng.sample(range(64), size))
+        a_set = cards.card_set(numbers)
+        assert [int(cards.nth(a_set, n)) for n in range(size)] == numbers
 
 
 @pytest.mark.plain

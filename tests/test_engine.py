@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tables import FULL_PACK, GAMES, Table
 
-from valety_env.engine import shown_card_is_held
+from valety_env.engine import STATE, shown_card_is_held, tricks_before
 from valety_env.rules import Rules, make_rules
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -206,6 +206,14 @@ def test_V7_a_seat_that_can_follow_suit_must() -> None:
     assert table.legal() == ["2S", "9S"]
     table.act("9S KS")
     assert table.legal() == ["2S"]
+
+
+@pytest.mark.plain
+def test_V7_whoever_leads_may_play_any_card() -> None:
+    table = Table(make_rules("valety", hand_size=3, trump="none"))
+    table.begin(0, "AS KS 2C", "2S 9S AH").act("AS 9S")
+    assert table.to_move() == 0
+    assert sorted(table.legal()) == ["2C", "KS"]
 
 
 @pytest.mark.plain
@@ -553,6 +561,22 @@ def test_totals_can_grow_as_far_as_the_options_let_them() -> None:
     table.state.deal = 65535
     table.deal_on()
     assert table.deal_number == 65536
+
+
+# Records
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("players", range(2, 8))
+def test_the_tricks_before_a_play_are_its_number_divided_by_the_players(players: int) -> None:
+    record = Rules(num_players=players, hand_size=1, trump="none", num_deals=1).record
+    plays = range(52 + players)
+    assert [int(tricks_before(record, n)) for n in plays] == [n // players for n in plays]
+
+
+@pytest.mark.plain
+def test_a_table_fits_into_four_lines_of_a_processors_cache() -> None:
+    assert STATE.itemsize <= 4 * 64
 
 
 # Polignac

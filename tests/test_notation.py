@@ -37,6 +37,7 @@ from valety_env.notation import (
     record_to_text,
 )
 from valety_env.rules import PRESETS, Rules, make_rules
+from valety_env.view import SCRATCH_SIZE, VIEW, imagine, look
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -622,6 +623,18 @@ def test_tricks_taken_stand_for_plays_that_are_not_known() -> None:
     assert table.phase == DEAL_OVER
     # 11 tricks without J♦ and J♥; 6 without J♠ (V11).
     assert list(table.totals[:2]) == [11 - 7, 6 - 1]
+
+
+def test_what_a_seat_knows_of_hands_holds_after_tricks_that_are_not_known() -> None:
+    rules, state = position_from_text("valety hands=TS,AH,2C/QH,KH,3C turn=0 turned=7C tricks=8/6")
+    view, drawn = np.zeros(1, VIEW), np.zeros(1, STATE)
+    for card in ("TS", "KH"):
+        play(rules.record, state[0], parse_card(card))
+    look(rules.record, state[0], 1, view[0])
+    assert view[0].hand_sizes.tolist() == [2, 2, 0, 0, 0, 0, 0]
+    imagine(rules.record, view[0], np.uint64(1), np.zeros(SCRATCH_SIZE), drawn[0])
+    assert int(drawn[0].hand[0]).bit_count() == 2
+    assert drawn[0].hand[1] == state[0].hand[1]
 
 
 def test_P10_a_general_can_be_made_after_tricks_that_are_not_known() -> None:

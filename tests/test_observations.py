@@ -20,7 +20,16 @@ from tables import GAMES, Table, follow_match, plain_mix, random_rules
 from valety_env.cards import cards_of
 from valety_env.engine import legal_actions, play
 from valety_env.episode import DTYPES, state_layout
-from valety_env.observations import ENCODERS, Encoder, encode_views, make_encoder
+from valety_env.observations import (
+    BITS,
+    ENCODERS,
+    Encoder,
+    encode_views,
+    make_encoder,
+    put,
+    spread,
+    spread_word,
+)
 from valety_env.rules import Rules, make_rules
 from valety_env.view import VIEW, look
 
@@ -104,6 +113,50 @@ def test_an_observation_is_the_same_when_the_whole_table_is_turned(name: str) ->
         word = words[step] if step < 3 else tables[0].legal()[step % len(tables[0].legal())]
         for table in tables:
             table.act(word)
+
+
+# Rows of bits
+
+
+def bits_of(words: Sequence[int]) -> list[int]:
+    """Return all bits of words of 64, the lowest of the first word first."""
+    return [int(word) >> k & 1 for word in words for k in range(64)]
+
+
+@pytest.mark.plain
+def test_bits_are_put_anywhere_across_words_too() -> None:
+    rng = random.Random(1)
+    for first in (0, 1, 7, 12, 36, 60, 63):
+        row = np.zeros(1, BITS)
+        expected = [0] * (64 * len(row[0].words))
+        at = first
+        while at + 64 <= 800:
+            width = rng.choice([1, 2, 4, 7, 13, 24, 28, 52, 63, 64])
+            bits = rng.getrandbits(width)
+            put(row[0], at, width, np.uint64(bits))
+            expected[at : at + width] = bits_of([bits])[:width]
+            at += width + rng.choice([0, 0, 1, 5])
+        assert bits_of(row[0].words) == expected
+
+
+def test_the_last_bits_of_a_row_are_written_and_nothing_beyond() -> None:
+    rng = random.Random(2)
+    words = [rng.getrandbits(64) for _ in range(3)]
+    row = np.zeros(1, BITS)
+    row[0].words[:3] = words
+    for dtype in ("uint8", "float32"):
+        for size in range(2, 64, 2):
+            rows = np.full((3, size + 9), 9, dtype)
+            spread_word(np.uint64(words[0]), size, rows, 1, 3)
+            written = rows[1, 3 : 3 + size].copy()
+            rows[1, 3 : 3 + size] = 9
+            assert written.tolist() == bits_of(words)[:size]
+            assert (rows == 9).all()
+        for size in range(64, 130, 2):
+            rows = np.full((3, size), 9, dtype)
+            spread(row[0], size, rows, 1)
+            assert rows[1].tolist() == bits_of(words)[:size]
+            assert (rows[[0, 2]] == 9).all()
 
 
 # Layouts
@@ -266,6 +319,19 @@ def test_more_totals_are_thermometers_of_the_distance_from_the_lowest() -> None:
     # From seat 2 on: 8, 40, 7, 7, 31, each less 7, at most 24; then two unused seats.
     assert shown.sum(axis=1).tolist() == [1, 24, 0, 0, 24, 0, 0]
     assert (np.diff(shown.astype(int), axis=1) <= 0).all()
+
+
+@pytest.mark.plain
+def test_those_who_have_said_pass_are_counted_on_round_the_table() -> None:
+    table = Table(make_rules("polignac", num_players=5)).start(1)
+    layout = make_encoder("flat_v0", table.rules).layout
+    for word in ("pass", "pass", "pass", "general"):
+        table.act(word)
+        passed = [who for who, call in table.calls if call == "pass"]
+        for seat in range(5):
+            shown = rows(table, "flat_v0", seat)[0, layout.slice("passed")]
+            assert sorted((seat + int(p)) % 5 for p in np.flatnonzero(shown)) == sorted(passed)
+            assert shown.sum() == len(passed)
 
 
 @pytest.mark.plain

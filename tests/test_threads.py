@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+import threading
 import warnings
 
 import numba
 import numpy as np
 import pytest
 
+from valety_env.threads import share_out
 from valety_env.vector import SelfPlayEnv
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -120,9 +122,55 @@ def test_the_settings_of_other_users_of_numba_are_left_as_they_were() -> None:
     numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
 
 
-def test_two_python_threads_can_step_at_once() -> None:
-    import threading
+def test_the_number_of_threads_is_that_asked_for_and_restored_after_an_error() -> None:
+    most = numba.config.NUMBA_NUM_THREADS
+    before = numba.get_num_threads()
+    found = []
 
+    def fails(told: str) -> None:
+        found.append(numba.get_num_threads())
+        raise ArithmeticError(told)
+
+    for wanted in (1, 2, most, most + 3):
+        with pytest.raises(ArithmeticError, match="on purpose"):
+            share_out(fails, wanted, "on purpose")
+        assert numba.get_num_threads() == before
+    assert found == [1, min(2, most), most, most]
+
+
+def test_one_kernel_at_a_time_is_run_on_threads() -> None:
+    entered = threading.Event()
+    second = threading.Thread(target=share_out, args=(entered.set, 1))
+    together = []
+
+    def first() -> None:
+        second.start()
+        # Nobody may come: a lock that is right passes however short the wait.
+        together.append(entered.wait(0.3))
+
+    share_out(first, 1)
+    second.join()
+    assert together == [False]
+    assert entered.is_set()
+
+
+def test_a_child_does_not_wait_for_what_a_thread_of_its_parent_held() -> None:
+    script = """
+import signal
+from valety_env import threads
+
+def share():
+    signal.alarm(60)
+    threads.share_out(lambda: None, 1)
+    return "done"
+
+with threads._lock:
+    print(in_child(share))
+"""
+    assert run(script).split() == ["done"]
+
+
+def test_two_python_threads_can_step_at_once() -> None:
     def play(found: list[int], seed: int) -> None:
         env = SelfPlayEnv("valety", 256, seed=seed, threads=2)
         env.reset()

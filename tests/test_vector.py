@@ -316,6 +316,58 @@ def test_arrays_to_write_into_that_do_not_fit_are_refused_before_anything_moves(
     assert env.step(env.sample(), out=env.empty_batch()).seat.shape == (4,)
 
 
+def with_entries_apart(array: np.ndarray, how: str) -> np.ndarray:
+    """Return an array of the same shape and dtype, laid out otherwise."""
+    if how == "every other":
+        return np.full((*array.shape[:-1], 2 * array.shape[-1]), 7, array.dtype)[..., ::2]
+    if how == "backwards":
+        return np.full(array.shape, 7, array.dtype)[..., ::-1]
+    assert how == "transposed"
+    return np.full(array.shape[::-1], 7, array.dtype).T
+
+
+@pytest.mark.parametrize("how", ["every other", "backwards", "transposed"])
+@pytest.mark.parametrize(
+    "field", ["observation", "action_mask", "seat", "rewards", "terminated", "truncated"]
+)
+def test_arrays_to_write_into_must_have_contiguous_rows(field: str, how: str) -> None:
+    env = SelfPlayEnv("valety", 4, seed=1)
+    env.reset()
+    out = env.empty_batch()
+    array = with_entries_apart(getattr(out, field), how)
+    assert (array.shape, array.dtype) == (getattr(out, field).shape, getattr(out, field).dtype)
+    if array.flags.c_contiguous:
+        pytest.skip("an array of one dimension is its own transpose")
+    setattr(out, field, array)
+    before = env.states.tobytes()
+    with pytest.raises(ValueError, match="contiguous"):
+        env.step(env.sample(), out=out)
+    assert (array == array.dtype.type(7)).all()
+    assert env.states.tobytes() == before
+
+
+def test_the_rows_to_write_into_may_lie_apart() -> None:
+    env, plain = SelfPlayEnv("valety", 4, seed=1), SelfPlayEnv("valety", 4, seed=1)
+    env.reset()
+    plain.reset()
+    # Tables first and steps second, columns for something else at the end of a row, from the last.
+    observations = np.full((4, 3, 470), 7, np.uint8)
+    masks = np.full((8, 60), 7, np.int8)
+    rewards = np.full((4, 5), 7, np.float32)
+    out = env.empty_batch()
+    out.observation = observations[:, 1, 2:466]
+    out.action_mask = masks[::2, 5:57]
+    out.rewards = rewards[::-1, 3:]
+    for _ in range(40):
+        actions = plain.sample()
+        assert everything(env.step(actions, out=out)) == everything(plain.step(actions))
+    assert (observations[:, [0, 2]] == 7).all()
+    assert (observations[:, 1, [0, 1, 466, 467, 468, 469]] == 7).all()
+    assert (masks[1::2] == 7).all()
+    assert (masks[:, [0, 1, 2, 3, 4, 57, 58, 59]] == 7).all()
+    assert (rewards[:, :3] == 7).all()
+
+
 def test_shapes_and_dtypes_are_those_documented() -> None:
     env = SelfPlayEnv("polignac", 3, seed=1, num_players=5, dtype="float32")
     for batch in (env.reset(), env.step(env.sample())):
@@ -429,6 +481,36 @@ def test_the_last_observation_of_a_finished_episode_is_everyones(observation: st
 
 
 @pytest.mark.plain
+@pytest.mark.parametrize("threads", [1, 2, 3, 11])
+def test_how_episodes_ended_is_told_of_the_right_tables_whatever_the_threads(threads: int) -> None:
+    # Those who fail to win a trick at once play on, so tables end apart.
+    options: dict[str, Any] = {"hand_size": 2, "count": "trick", "target": 1, "tie": "draw"}
+    env = SelfPlayEnv("valety", 11, seed=6, threads=threads, **options)
+    batch = env.reset()
+    alone = [Alone(env.setup, plain_mix(6, i)) for i in range(11)]
+    rng = random.Random(6)
+    together = 0
+    for _ in range(25):
+        actions = choose(batch, rng)
+        batch = env.step(actions)
+        ended = [i for i in range(11) if alone[i].step(int(actions[i]))[1]]
+        final = env.final()
+        assert final.tables.tolist() == ended
+        told = zip(final.totals.tolist(), final.winners, final.deals.tolist(), strict=True)
+        for i, (totals, winners, deals) in zip(ended, told, strict=True):
+            assert (totals, np.flatnonzero(winners).tolist(), deals) == alone[i].ended
+            last = Table(env.setup.played)
+            last.states[:] = alone[i].last
+            (k,) = np.flatnonzero(final.tables == i)
+            for seat in (0, 1):
+                given = final.observation[seat]
+                assert isinstance(given, np.ndarray)
+                np.testing.assert_array_equal(given[k], observed(last, seat)[0])
+        together += 2 <= len(ended) < 11
+    assert together >= 8
+
+
+@pytest.mark.plain
 def test_a_finished_table_starts_its_next_episode_in_the_same_step() -> None:
     env = SelfPlayEnv("valety-L1", 1, seed=8)
     batch = env.reset()
@@ -524,6 +606,18 @@ def test_samples_are_legal_and_fixed_by_the_seed_and_the_calls_before() -> None:
     assert any(env.sample().tolist() != first for _ in range(8))
     env.reset(seed=1)
     assert env.sample().tolist() == first
+
+
+@pytest.mark.plain
+def test_samples_are_the_same_whatever_the_threads() -> None:
+    envs = [SelfPlayEnv("valety", 7, seed=1, threads=threads) for threads in (1, 2, 3, 7)]
+    for env in envs:
+        env.reset()
+    for _ in range(5):
+        drawn = [env.sample() for env in envs]
+        assert all(actions.tolist() == drawn[0].tolist() for actions in drawn)
+        for env in envs:
+            env.step(drawn[0])
 
 
 @pytest.mark.parametrize(("game", "choices"), [("valety", 17), ("polignac", 2), ("valety-L5", 4)])

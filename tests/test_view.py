@@ -23,7 +23,7 @@ from tables import (
 )
 
 from valety_env.cards import GENERAL, PASS, cards_of
-from valety_env.engine import STATE, legal_actions, play
+from valety_env.engine import PUBLIC, STATE, legal_actions, play
 from valety_env.observations import ENCODERS, encode_views, make_encoder
 from valety_env.rules import Rules, make_rules
 from valety_env.view import SCRATCH_SIZE, VIEW, imagine, look, unseen_cards, view_legal
@@ -212,6 +212,46 @@ def test_a_view_does_not_change_when_all_that_is_hidden_does_under_all_options()
             changed += other.hands != table.hands
             assert view_of(table, seat).tobytes() == view_of(other, seat).tobytes()
     assert changed > 300
+
+
+@pytest.mark.plain
+def test_what_is_public_lies_first_and_alike_in_every_record() -> None:
+    public = PUBLIC.names or ()
+    end = 0
+    for name in public:
+        dtype, place = (PUBLIC.fields or {})[name][:2]
+        # Without gaps: what is copied is the fields and no more.
+        assert place == end
+        end += dtype.itemsize
+        for record in (STATE, VIEW):
+            assert (record.fields or {})[name][:2] == (dtype, place)
+    for record in (STATE, VIEW):
+        for name in set(record.names or ()) - set(public):
+            assert (record.fields or {})[name][1] >= end
+    secret = {"hand", "seed", "episode", "winners"}
+    assert set(STATE.names or ()) - set(public) == secret
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("game", ["valety", "polignac-3", "polignac-7"])
+def test_no_byte_of_a_view_tells_what_is_hidden(game: str) -> None:
+    rng = random.Random(4)
+    rules = GAMES[game]
+    for seed in range(5):
+        table = random_time(rules, seed)
+        seat = seed % rules.num_players
+        views = []
+        for _ in range(2):
+            # Not a copy: numpy leaves the gaps between fields out.
+            state = np.frombuffer(bytearray(rng.randbytes(STATE.itemsize)), STATE)
+            for name in PUBLIC.names or ():
+                state[name] = table.states[name]
+            state[0].hand[seat] = table.state.hand[seat]
+            view = np.frombuffer(bytearray(b"\xa5" * VIEW.itemsize), VIEW)
+            look(table.record, state[0], seat, view[0])
+            views.append(view.tobytes())
+        # With the gaps between fields, which is where too many bytes would come to lie.
+        assert views[0] == views[1]
 
 
 @pytest.mark.plain
