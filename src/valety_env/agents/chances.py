@@ -11,7 +11,7 @@ from numpy import uint64
 
 from valety_env._intrinsics import local_record
 from valety_env._jit import inlined, int64, kernel
-from valety_env.cards import EMPTY, NUM_RANKS, NUM_SUITS, bit, count, suit_cards
+from valety_env.cards import EMPTY, NUM_RANKS, NUM_SUITS, count, suit_cards
 from valety_env.engine import penalty, shown_card_is_held, suits_of_jacks
 from valety_env.rules import MAX_PLAYERS
 from valety_env.view import unseen_cards
