@@ -11,7 +11,7 @@ from numpy import uint64
 
 from valety_env._intrinsics import local_record
 from valety_env._jit import inlined, int64, kernel
-from valety_env.cards import EMPTY, NUM_RANKS, NUM_SUITS, count, suit_cards
+from valety_env.cards import EMPTY, NUM_RANKS, NUM_SUITS, bit, count, suit_cards
 from valety_env.engine import penalty, shown_card_is_held, suits_of_jacks
 from valety_env.rules import MAX_PLAYERS
 from valety_env.view import unseen_cards
@@ -28,6 +28,7 @@ ODDS = np.dtype(
         np.dtype(
             [
                 ("unseen", np.uint64),  # the cards whose place is unknown
+                ("jacks", np.float64, (NUM_SUITS,)),  # the penalty of each suit's unseen jack
                 ("shown", np.int64),  # the shown trump card while the dealer, another, holds it
                 ("size", np.int64, (MAX_PLAYERS,)),  # how many cards of a hand are unknown
                 ("chance", np.float64, (MAX_PLAYERS * NUM_SUITS,)),  # that it holds a given card
@@ -90,6 +91,9 @@ def weigh_odds(rules: np.record, view: np.record, odds: np.record) -> None:
     shown = shown_elsewhere(rules, view)
     odds.unseen = unseen
     odds.shown = shown
+    for suit in range(NUM_SUITS):
+        jack = bit(NUM_RANKS * suit + int64(rules.jack_rank))
+        odds.jacks[suit] = float(penalty(rules, 1 << suit)) if unseen & jack != EMPTY else 0.0
     odds.table_size[TOGETHER] = -1
     spades = 0.0
     clubs = 0.0

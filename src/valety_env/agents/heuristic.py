@@ -43,7 +43,7 @@ from valety_env.cards import (
     lowest,
     suit_cards,
 )
-from valety_env.engine import CALLS, NOBODY, beats
+from valety_env.engine import CALLS, NOBODY, beats, penalty
 from valety_env.observations import one_of
 from valety_env.rules import MAX_PLAYERS, SCORING_TRICKS, Rules
 from valety_env.view import unseen_cards
@@ -306,7 +306,7 @@ def weigh_suit(
     own = view.hand & suit_cards(suit)
     others = odds.unseen & suit_cards(suit)
     jack = suit * NUM_RANKS + int64(rules.jack_rank)
-    cost = penalty_of_cards(rules, bit(jack))
+    cost = float(penalty(rules, 1 << suit)) if rules.jacks & bit(jack) != EMPTY else 0.0
 
     # The other hands taken as one: can any of them beat a card when its suit is led later?
     size = 0
@@ -322,7 +322,7 @@ def weigh_suit(
     found.jack = jack
     found.jack_is_about = (own | others) & bit(jack) != EMPTY
     found.own_cost = cost if own & bit(jack) != EMPTY else 0.0
-    found.out_cost = cost * held if others & bit(jack) != EMPTY else 0.0
+    found.out_cost = odds.jacks[suit] * held
     found.low_cards = 1.0 + count(own & (bit(jack) - ONE))
     found.other_jacks = in_hand - found.own_cost
     found.size = size
@@ -348,7 +348,6 @@ def _weigh_trick(
     if suit != led and suit != trump:
         return
     in_suit = count(odds.unseen & suit_cards(led))
-    unseen_jack = penalty_of_cards(rules, bit(found.jack) & found.others)
     shown_suit = odds.shown // NUM_RANKS
     seat = int64(view.seat)
     for place in range(players):
@@ -372,12 +371,10 @@ def _weigh_trick(
         found.discards[place] = discards
         found.ruffs[place] = discards * ruffs
         found.to_play = place + 1
-        found.ducked += chance * unseen_jack
+        found.ducked += chance * odds.jacks[suit]
         for other in range(NUM_SUITS):
-            jack = bit(other * NUM_RANKS + int64(rules.jack_rank))
-            if other != led and odds.unseen & jack != EMPTY:
-                thrown = discards * chance_of(odds, seat, other)
-                found.dumped += thrown * penalty_of_cards(rules, jack)
+            thrown = discards * chance_of(odds, seat, other) if other != led else 0.0
+            found.dumped += thrown * odds.jacks[other]
         if suit != led:
             prepare(odds, seat, size, chance_of(odds, seat, suit))
 

@@ -161,9 +161,10 @@ def observe_learners(
 ) -> None:
     """Write what each learner observes, as `observe`, and how he stands, as `tally`."""
     for i in range(states.size):
-        seat = int64(learners[i])
-        observe(code, rules[0], states[i], seat, rows, masks, i)
-        tally(rules[0], states[i], seat, totals, points, win, i)
+        observe(code, rules[0], states[i], int64(learners[i]), rows, masks, i)
+    # Apart it takes 3 ns a table, in the same loop 9.
+    for i in range(states.size):
+        tally(rules[0], states[i], int64(learners[i]), totals, points, win, i)
 
 
 class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
@@ -524,8 +525,8 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         has = np.zeros(self.num_envs, np.bool_)
         has[finished] = True
         final_obs = np.full(self.num_envs, None, object)
-        for i, row, mask in zip(finished.tolist(), rows, masks, strict=True):
-            final_obs[i] = self._shaped(row, mask)
+        for i, one in zip(finished.tolist(), _one_by_one(self._shaped(rows, masks)), strict=True):
+            final_obs[i] = one
         final_info: dict[str, np.ndarray] = {}
         for key, value in given.items():
             final_info[key] = np.zeros((self.num_envs, *value.shape[1:]), value.dtype)
@@ -568,6 +569,14 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         if self._window is not None:
             self._window.close()
             self._window = None
+
+
+def _one_by_one(observation: Observation) -> list[Observation]:
+    """Return the observation of each of some tables."""
+    if not isinstance(observation, dict):
+        return list(observation)
+    parts = [_one_by_one(part) for part in observation.values()]
+    return [dict(zip(observation, one, strict=True)) for one in zip(*parts, strict=True)]
 
 
 def _check_count(name: str, value: Any) -> None:
