@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import fields
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -326,9 +326,14 @@ def with_entries_apart(array: np.ndarray, how: str) -> np.ndarray:
     return np.full(array.shape[::-1], 7, array.dtype).T
 
 
-@pytest.mark.parametrize("how", ["every other", "backwards", "transposed"])
 @pytest.mark.parametrize(
-    "field", ["observation", "action_mask", "seat", "rewards", "terminated", "truncated"]
+    ("field", "how"),
+    [
+        *product(
+            ["observation", "action_mask", "rewards"], ["every other", "backwards", "transposed"]
+        ),
+        *product(["seat", "terminated", "truncated"], ["every other", "backwards"]),
+    ],
 )
 def test_arrays_to_write_into_must_have_contiguous_rows(field: str, how: str) -> None:
     env = SelfPlayEnv("valety", 4, seed=1)
@@ -336,8 +341,6 @@ def test_arrays_to_write_into_must_have_contiguous_rows(field: str, how: str) ->
     out = env.empty_batch()
     array = with_entries_apart(getattr(out, field), how)
     assert (array.shape, array.dtype) == (getattr(out, field).shape, getattr(out, field).dtype)
-    if array.flags.c_contiguous:
-        pytest.skip("an array of one dimension is its own transpose")
     setattr(out, field, array)
     before = env.states.tobytes()
     with pytest.raises(ValueError, match="contiguous"):
