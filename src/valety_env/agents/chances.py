@@ -21,7 +21,7 @@ TOGETHER = MAX_PLAYERS
 # A hand's table of chances to hold none of 0, 1, …, 13 given cards.
 _TABLE = NUM_RANKS + 1
 
-# What a seat can say of the others' cards. Chances are by hand and suit, tables by hand.
+# What a seat can say of the others' cards: by suit, by hand, by hand and suit; tables by hand.
 ODDS = np.dtype(
     (
         np.record,
@@ -30,7 +30,8 @@ ODDS = np.dtype(
                 ("unseen", np.uint64),  # the cards whose place is unknown
                 ("jacks", np.float64, (NUM_SUITS,)),  # the penalty of each suit's unseen jack
                 ("shown", np.int64),  # the shown trump card while the dealer, another, holds it
-                ("size", np.int64, (MAX_PLAYERS,)),  # how many cards of a hand are unknown
+                ("sizes", np.int64, (MAX_PLAYERS,)),  # how many cards of a hand are unknown
+                ("claims", np.float64, (NUM_SUITS,)),  # of all hands and the undealt cards
                 ("chance", np.float64, (MAX_PLAYERS * NUM_SUITS,)),  # that it holds a given card
                 ("table_size", np.int64, (MAX_PLAYERS + 1,)),  # for which size a table was made
                 ("table_chance", np.float64, (MAX_PLAYERS + 1,)),  # and for which chance
@@ -94,51 +95,32 @@ def weigh_odds(rules: np.record, view: np.record, odds: np.record) -> None:
     for suit in range(NUM_SUITS):
         jack = bit(NUM_RANKS * suit + int64(rules.jack_rank))
         odds.jacks[suit] = float(penalty(rules, 1 << suit)) if unseen & jack != EMPTY else 0.0
+        odds.claims[suit] = 0.0
     odds.table_size[TOGETHER] = -1
-    spades = 0.0
-    clubs = 0.0
-    diamonds = 0.0
-    hearts = 0.0
     dealt = 0
     void_everywhere = (1 << NUM_SUITS) - 1
     for seat in range(players):
         odds.table_size[seat] = -1
-        odds.size[seat] = 0
-        for suit in range(NUM_SUITS):
-            odds.chance[NUM_SUITS * seat + suit] = 0.0
-        if seat == view.seat:
-            continue
-        size = unknown_size(view, seat, shown)
+        size = unknown_size(view, seat, shown) if seat != view.seat else 0
         voids = int64(view.voids[seat])
         claim = size / max(1, _room(unseen, voids))
-        odds.size[seat] = size
-        void_everywhere &= voids
+        odds.sizes[seat] = size
         dealt += size
-        own_spades = 0.0 if voids & 1 != 0 else claim
-        own_clubs = 0.0 if voids & 2 != 0 else claim
-        own_diamonds = 0.0 if voids & 4 != 0 else claim
-        own_hearts = 0.0 if voids & 8 != 0 else claim
-        odds.chance[NUM_SUITS * seat] = own_spades
-        odds.chance[NUM_SUITS * seat + 1] = own_clubs
-        odds.chance[NUM_SUITS * seat + 2] = own_diamonds
-        odds.chance[NUM_SUITS * seat + 3] = own_hearts
-        spades += own_spades
-        clubs += own_clubs
-        diamonds += own_diamonds
-        hearts += own_hearts
+        void_everywhere &= voids if seat != view.seat else void_everywhere
+        for suit in range(NUM_SUITS):
+            claimed = claim if voids >> suit & 1 == 0 else 0.0
+            odds.chance[NUM_SUITS * seat + suit] = claimed
+            odds.claims[suit] += claimed
     # Of the undealt cards those are certain that no seat may hold; the rest are like a hand.
     room = _room(unseen, void_everywhere)
     undealt = (room - dealt) / max(1, room)
-    spades += undealt
-    clubs += undealt
-    diamonds += undealt
-    hearts += undealt
+    for suit in range(NUM_SUITS):
+        odds.claims[suit] += undealt
     for seat in range(players):
-        # Where nobody claims anything no hand has a chance.
-        odds.chance[NUM_SUITS * seat] /= spades if spades > 0.0 else 1.0
-        odds.chance[NUM_SUITS * seat + 1] /= clubs if clubs > 0.0 else 1.0
-        odds.chance[NUM_SUITS * seat + 2] /= diamonds if diamonds > 0.0 else 1.0
-        odds.chance[NUM_SUITS * seat + 3] /= hearts if hearts > 0.0 else 1.0
+        for suit in range(NUM_SUITS):
+            # Where nobody claims anything no hand has a chance.
+            claims = odds.claims[suit] if odds.claims[suit] > 0.0 else 1.0
+            odds.chance[NUM_SUITS * seat + suit] /= claims
 
 
 @inlined
@@ -156,6 +138,8 @@ def lacks(odds: np.record, hand: int, cards: int) -> float:
 @inlined
 def prepare(odds: np.record, hand: int, size: int, chance: float) -> None:
     """Have the table of a hand's chances to hold none of some unseen cards of one suit.
+
+    A table that is there already stays: with two players all suits not known void share one.
 
     Args:
         odds: one `ODDS` record.

@@ -3,7 +3,7 @@
 It looks at one card at a time and asks what a good player asks. Does it take the trick, and what
 will lie in it? How likely do the others hold something higher, or the jack, or nothing of the suit?
 What is left of the suit afterwards: winners, exits, guards of a jack? The answers are numbers
-(`features_of`), and a card's worth is their weighted sum. The weights are fitted, not guessed:
+(`judge`), and a card's worth is their weighted sum. The weights are fitted, not guessed:
 cards were tried in positions of the player's own games, the deals played on to their ends, and the
 points regressed on the answers, over and over (tools/fit_heuristic.py). Nothing is searched,
 nothing drawn.
@@ -48,7 +48,7 @@ from valety_env.observations import one_of
 from valety_env.rules import MAX_PLAYERS, SCORING_TRICKS, Rules
 from valety_env.view import unseen_cards
 
-# What the answers weigh, a row each in the order of `features_of`. The columns are situations: a
+# What the answers weigh, a row each in the order of FEATURES. The columns are situations: a
 # plain card led, following suit, thrown off; then a trump led, following, ruffing. Units are points
 # of one deal; only the differences between the cards of one hand mean anything.
 _LEAD, _FOLLOW, _DISCARD = range(3)
@@ -144,8 +144,8 @@ def heuristic_action(rules: np.record, view: np.record, legal: np.uint64, genera
     return best_card(rules, view, legal, weights)
 
 
-# What the cards of a suit have in common when one of them is to be played: SUIT. Of the seats that
-# are yet to play in the trick, in their order, it tells what they do.
+# What the cards of a suit have in common when one of them is to be played; with a row for each seat
+# that is yet to play in the trick, in their order.
 SUIT = np.dtype(
     (
         np.record,
@@ -160,7 +160,6 @@ SUIT = np.dtype(
                 ("out_cost", np.float64),  # the penalty × chance that another holds it
                 ("low_cards", np.float64),  # 1 + own cards below the jack
                 ("other_jacks", np.float64),  # the penalties of the other jacks in the hand
-                ("size", np.int64),  # unknown cards of all hands that may hold the suit
                 ("held", np.float64),  # the chance that any of them holds a given one
                 ("together", np.int64),  # the hand whose table tells what all of them lack
                 ("follows", np.bool_),  # whether the suit is led, or leads
@@ -177,7 +176,7 @@ SUIT = np.dtype(
         ),
     )
 )
-_new_suit = local_record(SUIT)
+new_suit = local_record(SUIT)
 
 # The answers that the weights multiply, in the weights' order: by name, and as numbers.
 _PLAIN_FEATURES = (
@@ -233,7 +232,7 @@ def best_card(rules: np.record, view: np.record, legal: np.uint64, weights: np.n
         one of `legal`.
     """
     odds = new_odds()
-    suit = _new_suit()
+    suit = new_suit()
     features = new_features()
     weigh_odds(rules, view, odds)
     on_table, in_hand = jacks_about(rules, view)
@@ -314,7 +313,7 @@ def weigh_suit(
     for seat in range(players):
         chance = chance_of(odds, seat, suit)
         held += chance
-        size += odds.size[seat] if chance > 0.0 else 0
+        size += odds.sizes[seat] if chance > 0.0 else 0
 
     found.suit = suit
     found.others = others
@@ -325,7 +324,6 @@ def weigh_suit(
     found.out_cost = odds.jacks[suit] * held
     found.low_cards = 1.0 + count(own & (bit(jack) - ONE))
     found.other_jacks = in_hand - found.own_cost
-    found.size = size
     found.held = held
     _weigh_trick(rules, view, odds, suit, found)
     # With two players the other hands are one.
@@ -354,7 +352,7 @@ def _weigh_trick(
         seat = seat + 1 if seat + 1 < players else 0
         if seat == view.seat or view.table[seat] >= 0:
             break
-        size = odds.size[seat]
+        size = odds.sizes[seat]
         ruffs = 0.0
         if suit == led and trump != NO_SUIT and led != trump:
             prepare(odds, seat, size, chance_of(odds, seat, trump))
@@ -522,7 +520,7 @@ def _general_chance(rules: np.record, view: np.record) -> float:
 def _play_general(rules: np.record, view: np.record, legal: np.uint64) -> int:
     """Return the surest winner; of equal ones when leading that of the longest suit."""
     odds = new_odds()
-    suit = _new_suit()
+    suit = new_suit()
     weigh_odds(rules, view, odds)
     best = lowest(legal)
     best_worth = -np.inf
@@ -564,7 +562,7 @@ def _stopping_cards(rules: np.record, view: np.record, legal: np.uint64) -> np.u
             return winning
         # The general is still to play: what he is least likely to beat.
         odds = new_odds()
-        suit = _new_suit()
+        suit = new_suit()
         weigh_odds(rules, view, odds)
         best = lowest(winning)
         best_chance = -1.0
