@@ -174,8 +174,8 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     episode within the step (`AutoresetMode.SAME_STEP`): the observation and info are those of the
     new episode, and how the old one ended is told as Gymnasium's `SyncVectorEnv` does:
     `infos["final_obs"]` (N,) has an observation or None for each table, `infos["final_info"]` the
-    infos as arrays, and the tables are those where `infos["_final_obs"]` is True. Arrays that are
-    given out are never written again.
+    infos as arrays, and the tables are those where `infos["_final_obs"]` is True. An array that is
+    given out is not written again while anybody holds it.
 
     The arguments that are not named here are those of `SingleEnv`.
 
