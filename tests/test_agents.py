@@ -151,8 +151,8 @@ def test_the_heuristic_reads_neither_keys_nor_totals_nor_the_order_of_plays(game
         assert agent.act(other, legal, keys + np.uint64(1)).tolist() == actions.tolist()
 
 
-# The choices of the first heuristic in 24 deals of each game, as digests: who is measured against it
-# today can be compared with who was measured before.
+# The choices of the first heuristic in 24 deals of each game, as digests: who is measured against
+# it today can be compared with who was measured before.
 CHOICES = {
     "valety": "2d6d2b9c2f603ba3",
     "knaves": "7c9029521ca522c0",
