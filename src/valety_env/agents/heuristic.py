@@ -345,7 +345,9 @@ def _weigh_trick(
     found.ducked = 0.0
     if suit != led and suit != trump:
         return
-    in_suit = count(odds.unseen & suit_cards(led))
+    # The other suit that counts: what could ruff the lead, or what the trump ruffs.
+    other = trump if suit == led else led
+    others_of_it = count(odds.unseen & suit_cards(other)) if other != NO_SUIT else 0
     shown_suit = odds.shown // NUM_RANKS
     seat = int64(view.seat)
     for place in range(players):
@@ -353,13 +355,17 @@ def _weigh_trick(
         if seat == view.seat or view.table[seat] >= 0:
             break
         size = odds.sizes[seat]
+        void = 1.0
+        if other != NO_SUIT:
+            prepare(odds, seat, size, chance_of(odds, seat, other))
+            void = lacks(odds, seat, others_of_it)
         ruffs = 0.0
-        if suit == led and trump != NO_SUIT and led != trump:
-            prepare(odds, seat, size, chance_of(odds, seat, trump))
-            ruffs = 1.0 - lacks(odds, seat, count(odds.unseen & suit_cards(trump)))
-        chance = chance_of(odds, seat, led)
+        chance = chance_of(odds, seat, suit)
         prepare(odds, seat, size, chance)
-        void = lacks(odds, seat, in_suit)
+        if suit == led:
+            ruffs = 1.0 - void if suit != trump else 0.0
+            void = lacks(odds, seat, count(found.others))
+            found.ducked += chance * odds.jacks[suit]
         # Who is known to hold the suit led neither ruffs nor discards.
         shows = seat == view.dealer and shown_suit == led
         discards = 0.0 if shows else void
@@ -369,12 +375,9 @@ def _weigh_trick(
         found.discards[place] = discards
         found.ruffs[place] = discards * ruffs
         found.to_play = place + 1
-        found.ducked += chance * odds.jacks[suit]
-        for other in range(NUM_SUITS):
-            thrown = discards * chance_of(odds, seat, other) if other != led else 0.0
-            found.dumped += thrown * odds.jacks[other]
-        if suit != led:
-            prepare(odds, seat, size, chance_of(odds, seat, suit))
+        for thrown in range(NUM_SUITS):
+            if thrown != led:
+                found.dumped += discards * chance_of(odds, seat, thrown) * odds.jacks[thrown]
 
 
 @inlined
