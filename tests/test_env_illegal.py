@@ -42,6 +42,7 @@ def illegal_actions(env: AECTable) -> list[int]:
         size,
         52 if size == 52 else 54,
         -1,
+        -2,  # what `step_table` takes for no action
         63,
         64,
         -64,

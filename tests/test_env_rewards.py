@@ -15,6 +15,7 @@ from aec import (
     drain,
     is_over,
     legal,
+    play,
     play_out,
 )
 from referee import Referee
@@ -281,3 +282,12 @@ def test_no_deal_of_random_play_gives_less_than_the_fine(name: str) -> None:
         play_out(env, seed)
         least = min(least, *env.rewards.values())
     assert env.rules.worst_points <= least < 0
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_writing_into_rewards_that_were_given_out_changes_none_that_follow(name: str) -> None:
+    env = GAMES[name]()
+    env.reset(seed=3)
+    for _ in play(env, np.random.default_rng(3), 20):
+        assert env.rewards == dict.fromkeys(env.possible_agents, 0.0)
+        env.rewards["player_0"] = 5.0

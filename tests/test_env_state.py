@@ -309,7 +309,7 @@ def test_a_copy_needs_no_second_compilation() -> None:
     env.reset(seed=1)
     play_out(env, steps=3)
     env.state()
-    kernels = [env_module.step_table, env_module.observe_table, env_module.state_of_table]
+    kernels = [env_module.step_table, env_module.state_of_table]
     compiled = [len(kernel.signatures) for kernel in kernels]
     for other in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
         play_out(other, steps=3)

@@ -82,7 +82,9 @@ def test_no_file_names_a_machine() -> None:
     assert named == []
 
 
-@pytest.mark.parametrize("package", ["torch", "pygame", "supersuit", "tensorboard"])
+@pytest.mark.parametrize(
+    "package", ["torch", "numba.cuda", "numba_cuda", "pygame", "supersuit", "tensorboard"]
+)
 def test_importing_the_package_does_not_load(package: str) -> None:
     code = f"import sys, valety_env; print({package!r} in sys.modules)"
     assert run([sys.executable, "-c", code]) == "False\n"

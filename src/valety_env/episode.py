@@ -61,6 +61,10 @@ DTYPES = ("uint8", "int8", "int32", "int64", "float32", "float64")
 GOES_ON, DEAL_ENDED, EPISODE_ENDED = range(3)
 # What `step_table` returns for an action that is not legal.
 ILLEGAL_ACTION = -1
+# In place of an action: only observe. No number that a user gives comes to it as this.
+NO_ACTION = -2
+# Its options: one deal is the episode; rewards are points. A number passes faster than two bools.
+ONE_DEAL, BY_POINTS = 1, 2
 
 
 class IllegalActionError(ValueError):
@@ -437,38 +441,54 @@ def step_table(
     rules: np.ndarray,
     states: np.ndarray,
     finals: np.ndarray,
-    single_deal: bool,
-    by_points: bool,
+    codes: np.ndarray,
+    options: int,
+    seat: int,
     action: int,
     rewards: np.ndarray,
-) -> int:
-    """Play one action at the table `states[0]` and return what `settle` found.
+    rows: np.ndarray,
+    masks: np.ndarray,
+) -> tuple[int, int]:
+    """Play one action at the table `states[0]` and write what the seat then to move observes.
 
-    After a deal the next is dealt. A finished deal is left in `finals[0]`. An illegal action
-    changes nothing and gives ILLEGAL_ACTION.
+    After a deal the next is dealt. One call does it all, as a call costs more than a play; and one
+    kernel is all that an environment's step needs of the encoders, which take seconds to compile.
+
+    Args:
+        rules: `RULES` (1,).
+        states: `STATE` (1,).
+        finals: `STATE` (1,); a deal that has ended within a match is left there.
+        codes: int8 (players,), the seats' encoders.
+        options: ONE_DEAL and BY_POINTS, or'ed.
+        seat: who observes under NO_ACTION; else not read.
+        action: any integer; an illegal one changes nothing. NO_ACTION: `seat` observes the table
+            as it is.
+        rewards: float (1, players), overwritten when an action was played.
+        rows: (1, S), S at least what the seat's encoder writes; written if the episode goes on and
+            under NO_ACTION.
+        masks: int8 (1 + players, num_actions), zeros. Written when `rows` is: what the seat may do
+            in row 0 and, the same, in row 1 + seat.
+
+    Returns:
+        what `settle` found or ILLEGAL_ACTION (GOES_ON under NO_ACTION), and who observes.
     """
     state = states[0]
-    if not is_member(legal_actions(rules[0], state), action):
-        return ILLEGAL_ACTION
-    play(rules[0], state, action)
-    ended = settle(rules[0], state, single_deal, by_points, rewards, 0)
-    if ended == DEAL_ENDED:
-        finals[0] = states[0]
-        next_deal(rules[0], state)
-    return ended
-
-
-@kernel
-def observe_table(
-    codes: np.ndarray,
-    rules: np.ndarray,
-    states: np.ndarray,
-    seat: int,
-    row: np.ndarray,
-    mask: np.ndarray,
-) -> None:
-    """Write what `seat` observes of the table `states[0]`; `codes` are the seats' encoders."""
-    observe(int64(codes[seat]), rules[0], states[0], seat, row, mask, 0)
+    ended = GOES_ON
+    if action != NO_ACTION:
+        if not is_member(legal_actions(rules[0], state), action):
+            return ILLEGAL_ACTION, seat
+        play(rules[0], state, action)
+        single_deal, by_points = options & ONE_DEAL != 0, options & BY_POINTS != 0
+        ended = settle(rules[0], state, single_deal, by_points, rewards, 0)
+        if ended == DEAL_ENDED:
+            finals[0] = states[0]
+            next_deal(rules[0], state)
+        seat = int64(state.turn)
+    if ended != EPISODE_ENDED:
+        observe(int64(codes[seat]), rules[0], state, seat, rows, masks, 0)
+        for each in range(masks.shape[1]):
+            masks[1 + seat, each] = masks[0, each]
+    return ended, seat
 
 
 @kernel

@@ -52,7 +52,7 @@ def usable_threads(wanted: int) -> int:
             "steps on one; results are the same. Start processes with spawn or forkserver, or "
             "before the first step with threads",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return 1
     return 1 if JIT_DISABLED else wanted

@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy import uint64
 
-from valety_env.arrays import ArrayPool
-from valety_env.engine import STATE
-from valety_env.episode import ActionTypeError, IllegalActionError, Setup, make_setup, parse_seed
+from valety_env.agents import needs_extra
+from valety_env.episode import IllegalActionError, Setup, make_setup, parse_seed
 from valety_env.observations import Encoder
 from valety_env.rng import mix
 from valety_env.rules import Rules
-from valety_env.tables import (
-    PENALISE,
-    TERMINATE,
-    advance_in_parallel,
-    advance_tables,
-    first_illegal,
-    legal_sets,
-    mix_all,
-    observe_some,
-    observe_tables,
-    sample_actions,
-    sample_in_parallel,
-    start_tables,
-    step_tables,
-    write_states,
-)
-from valety_env.threads import share_out, usable_threads
+from valety_env.tables import Tables, legal_sets, mix_all, observe_some
 
 Observation = np.ndarray | dict[str, np.ndarray]
 
@@ -40,6 +23,8 @@ Observation = np.ndarray | dict[str, np.ndarray]
 @dataclass
 class Batch:
     """What a step gives; row i is the seat to move at table i.
+
+    With a device its arrays are torch tensors there, of the same shapes and dtypes.
 
     Attributes:
         observation: (N, …) of the environment's dtype; for `pieces_v0` a dict of named arrays (N,
@@ -65,7 +50,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Final:
-    """How the episodes ended that the last step finished.
+    """How the episodes ended that the last step finished; numpy arrays, whatever the device.
 
     Attributes:
         tables: int64 (k,), at which tables.
@@ -97,6 +82,8 @@ class SelfPlayEnv:
         threads: how many share a step; results don't depend on it.
         reuse_buffers: give out the same arrays at every step, overwritten. Else an array that is
             given out is not written again while anybody holds it.
+        device: `"cpu"`, or a GPU that torch knows, `"cuda"` or `"cuda:1"`: all work is done there,
+            in torch's current stream and without waiting for it. Needs the extra `cuda`.
         episode: `"match"`, the whole game, or `"deal"`.
         reward: `"win"` at the end, or `"points"` at each deal's end.
         observation: an encoder's name, or a dict agent → name.
@@ -112,7 +99,9 @@ class SelfPlayEnv:
         num_actions: size of the action space.
 
     Raises:
-        ValueError: for an unknown option or value, or rules that are impossible.
+        ValueError: for an unknown option or value, rules that are impossible, a device that is not
+            there, or options not to be had on one: `threads`, different encodings.
+        ModuleNotFoundError: for a device without what the extra `cuda` installs.
     """
 
     def __init__(
@@ -128,6 +117,7 @@ class SelfPlayEnv:
         observation: str | Mapping[str, str] = "flat_v0",
         dtype: Any = None,
         illegal: str = "terminate",
+        device: Any = "cpu",
         **rule_options: Any,
     ) -> None:
         for name, value in (("num_envs", num_envs), ("threads", threads)):
@@ -148,28 +138,45 @@ class SelfPlayEnv:
         self.reuse_buffers = reuse_buffers
         self.num_actions = self.setup.num_actions
         self.num_players = self.setup.rules.num_players
-        self._rules = self.setup.played.packed
-        self._states = np.zeros(self.num_envs, STATE)
-        self._finals = np.zeros(self.num_envs, STATE)
-        # Thread t has the tables bounds[t]..bounds[t + 1]-1.
-        bounds = [self.num_envs * t // self.threads for t in range(self.threads + 1)]
-        self._bounds = np.array(bounds, np.int64)
         # Whether players have different encodings.
         self._is_mixed = len({e.name for e in self.setup.encoders}) > 1
-        # Rows, masks and rewards.
+        self._tables = self._make_tables(device)
+        # The arrays of a batch, of the observation the flat rows.
         n, size = self.num_envs, 0 if self._is_mixed else self.setup.encoders[0].layout.size
-        self._wide: tuple[tuple[tuple[int, int], Any], ...] = (
-            ((n, size), self.setup.dtype),
-            ((n, self.num_actions), np.int8),
-            ((n, self.num_players), np.float32),
-        )
-        self._samples = ArrayPool((n,), np.int64)
-        self._pools = [ArrayPool(shape, dtype) for shape, dtype in self._wide]
+        self._shapes: dict[str, tuple[tuple[int, ...], Any]] = {
+            "observation": ((n, size), self.setup.dtype),
+            "action_mask": ((n, self.num_actions), np.int8),
+            "rewards": ((n, self.num_players), np.float32),
+            "seat": ((n,), np.int8),
+            "terminated": ((n,), np.bool_),
+            "truncated": ((n,), np.bool_),
+        }
+        self._pools = [self._tables.pool(*kind) for kind in self._shapes.values()]
         self._buffers: Batch | None = None
         self._ended: np.ndarray | None = None
         self._draws = 0
         self._set_seed(seed)
         self._started = False
+
+    def _make_tables(self, device: Any) -> Tables:
+        """Return the tables, where they are to be: the one place that knows of devices."""
+        name = str(device)
+        if name == "cpu":
+            return Tables(self.setup, self.num_envs, self.threads)
+        if not re.fullmatch(r"cuda(:\d+)?", name):
+            raise ValueError(f"device={name!r}: allowed are 'cpu', 'cuda', 'cuda:0', 'cuda:1', …")
+        if self.threads > 1:
+            raise ValueError(f"threads={self.threads}: with device={name!r} it must be 1")
+        if self._is_mixed:
+            raise ValueError(
+                f"observation={self.setup.observation!r}: with device={name!r} all players have "
+                "the same encoding"
+            )
+        with needs_extra(f"device={name!r}", "cuda", ("numba_cuda", "torch")):
+            from valety_env.cuda import CudaTables
+        # Typed as its twin, as its tensors are typed as arrays.
+        tables: Any = CudaTables(self.setup, self.num_envs, name)
+        return tables
 
     def _set_seed(self, seed: int | None) -> None:
         self.seed = parse_seed(seed)
@@ -185,8 +192,8 @@ class SelfPlayEnv:
 
     @property
     def states(self) -> np.ndarray:
-        """The tables themselves, STATE (N,), not a copy: for search and tests."""
-        return self._states
+        """The tables, STATE (N,), for search and tests: themselves, from a device a copy."""
+        return self._tables.states
 
     def reset(self, seed: int | None = None) -> Batch:
         """Start every table; without a seed, at the next episode of the seed it has.
@@ -200,7 +207,7 @@ class SelfPlayEnv:
         self._started = True
         if anew:
             self._draws = 0
-        start_tables(self._rules, self._states, self.seeds, 0, anew, 0, self.num_envs)
+        self._tables.start(self.seeds, anew)
         batch = self._arrays()
         batch.rewards[:] = 0
         batch.terminated[:] = False
@@ -212,7 +219,7 @@ class SelfPlayEnv:
         """Play one action a table.
 
         Args:
-            actions: integers (N,).
+            actions: integers (N,); on a device best a tensor there.
             out: arrays to write into in place of new ones, such as rows of a rollout, of the
                 shapes and dtypes of a `Batch`; not with different encodings per player.
 
@@ -226,83 +233,40 @@ class SelfPlayEnv:
         """
         if self._ended is None:
             raise RuntimeError("reset() must be called before step()")
-        given = self._check_actions(actions)
-        # One compiled step for all dtypes. What wraps round becomes negative, as illegal as before.
-        actions = np.ascontiguousarray(given, np.int64)
+        played = self._tables.actions(actions)
         if out is not None:
             self._check_out(out)
         if self.setup.illegal == "raise":
-            self._refuse_illegal(actions, given)
+            self._refuse_illegal(played, actions)
         batch = out if out is not None else self._arrays()
-        how = (
-            self._rules,
-            self._states,
-            self._finals,
-            actions,
-            self.setup.single_deal,
-            self.setup.by_points,
-            PENALISE if self.setup.illegal == "penalise" else TERMINATE,
-            self.setup.fine,
-            batch.rewards,
-            batch.terminated,
-        )
         if self._is_mixed:
-            for low, high in pairwise(self._bounds.tolist()):
-                step_tables(*how, low, high)
+            self._tables.step(played, batch.rewards, batch.terminated)
             self._observe(batch)
         else:
-            code = self.setup.encoders[0].code
-            seen = (self._fused_rows(batch), batch.action_mask, batch.seat)
-            self._work(advance_tables, advance_in_parallel, code, *how, *seen)
+            self._tables.advance(played, batch.rewards, batch.terminated, *self._seen(batch))
         if out is not None:
             batch.truncated[:] = False
         self._ended = batch.terminated
         return batch
 
-    def _work(
-        self, kernel: Callable[..., None], parallel: Callable[..., None], *arguments: Any
-    ) -> None:
-        """Call a kernel for all tables, or its parallel twin for each thread's share of them."""
-        if self.threads > 1 and usable_threads(self.threads) > 1:
-            share_out(parallel, self.threads, *arguments, self._bounds)
-        else:
-            for low, high in pairwise(self._bounds.tolist()):
-                kernel(*arguments, low, high)
-
-    def _check_actions(self, actions: Any) -> np.ndarray:
-        array = np.asarray(actions)
-        if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
-            raise ActionTypeError(
-                f"actions of dtype {array.dtype} and shape {array.shape}: they must be integers of "
-                f"shape ({self.num_envs},), one a table"
-            )
-        return array
-
     def _check_out(self, out: Batch) -> None:
         """Refuse arrays that compiled code would write beyond the end of."""
         if self._is_mixed:
             raise ValueError("out: with different encodings per player there is nothing to reuse")
-        n, size = self.num_envs, self.setup.encoders[0].layout.size
-        for name, array, shape, dtype in (
-            ("observation", self._fused_rows(out), (n, size), self.setup.dtype),
-            ("action_mask", out.action_mask, (n, self.num_actions), np.int8),
-            ("seat", out.seat, (n,), np.int8),
-            ("rewards", out.rewards, (n, self.num_players), np.float32),
-            ("terminated", out.terminated, (n,), np.bool_),
-            ("truncated", out.truncated, (n,), np.bool_),
-        ):
-            if array.shape != shape or array.dtype != dtype or array.strides[-1] != array.itemsize:
+        for name, (shape, dtype) in self._shapes.items():
+            array = self._rows(out) if name == "observation" else getattr(out, name)
+            if not self._tables.fits(array, shape, dtype):
                 raise ValueError(
-                    f"out.{name} of dtype {array.dtype} and shape {array.shape}: it must be of "
-                    f"dtype {np.dtype(dtype)} and shape {shape}, and its rows contiguous"
+                    f"out.{name} of dtype {array.dtype} and shape {tuple(array.shape)}: it must be "
+                    f"of dtype {np.dtype(dtype)} and shape {shape}, and {self._tables.demand}"
                 )
 
-    def _refuse_illegal(self, actions: np.ndarray, given: np.ndarray) -> None:
-        table = first_illegal(self._rules, self._states, actions, 0, self.num_envs)
+    def _refuse_illegal(self, actions: np.ndarray, given: Any) -> None:
+        table = self._tables.first_illegal(actions)
         if table >= 0:
-            sets = np.zeros(1, np.uint64)
-            legal_sets(self._rules, self._states[table : table + 1], sets, 0, 1)
-            seat = int(self._states[table].turn)
+            state, sets = self._tables.state_of(table), np.zeros(1, np.uint64)
+            legal_sets(self.setup.played.packed, state, sets, 0, 1)
+            seat = int(state[0].turn)
             raise IllegalActionError(
                 self.setup.illegal_action(seat, int(given[table]), int(sets[0]), f"table {table}: ")
             )
@@ -311,54 +275,43 @@ class SelfPlayEnv:
         """Return arrays to fill: nobody else's, or always the same under `reuse_buffers`."""
         if self._buffers is not None:
             return self._buffers
-        batch = self._batch(*(pool.empty() for pool in self._pools))
+        batch = self._batch([new() for new in self._pools])
         if self.reuse_buffers:
             self._buffers = batch
         return batch
 
     def empty_batch(self) -> Batch:
         """Return new arrays of the right shapes and dtypes for `step(out=…)`, not yet filled."""
-        return self._batch(*(np.empty(shape, dtype) for shape, dtype in self._wide))
+        return self._batch([self._tables.empty(*kind) for kind in self._shapes.values()])
 
-    def _batch(self, rows: np.ndarray, masks: np.ndarray, rewards: np.ndarray) -> Batch:
-        n = self.num_envs
-        return Batch(
-            {} if self._is_mixed else self.setup.encoders[0].shaped(rows),
-            masks,
-            np.empty(n, np.int8),
-            rewards,
-            np.empty(n, np.bool_),
-            np.zeros(n, np.bool_),
-            {},
-        )
+    def _batch(self, arrays: list[np.ndarray]) -> Batch:
+        rows, masks, rewards, seats, terminated, truncated = arrays
+        truncated[:] = False
+        observation = {} if self._is_mixed else self.setup.encoders[0].shaped(rows)
+        return Batch(observation, masks, seats, rewards, terminated, truncated, {})
 
-    def _fused_rows(self, batch: Batch) -> np.ndarray:
+    def _rows(self, batch: Batch) -> np.ndarray:
         """Return the flat rows (N, size) behind a batch's observation."""
-        encoder = self.setup.encoders[0]
-        return encoder.flat(batch.observation)
+        return self._tables.rows_of(self.setup.encoders[0], batch.observation)
+
+    def _seen(self, batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what observing fills in of a batch: rows, masks and seats."""
+        return self._rows(batch), batch.action_mask, batch.seat
 
     def _observe(self, batch: Batch) -> None:
         """Fill in seat, observation and mask of a batch."""
         if not self._is_mixed:
-            observe_tables(
-                self.setup.encoders[0].code,
-                self._rules,
-                self._states,
-                self._fused_rows(batch),
-                batch.action_mask,
-                batch.seat,
-                0,
-                self.num_envs,
-            )
+            self._tables.observe(*self._seen(batch))
             return
-        batch.seat[:] = self._states["turn"]
+        states = self._tables.states
+        batch.seat[:] = states["turn"]
         observation: dict[str, np.ndarray] = {}
         batch.rows = {}
         names = [e.name for e in self.setup.encoders]
         for encoder in {e.name: e for e in self.setup.encoders}.values():
             mine = np.array([name == encoder.name for name in names])
             tables = np.flatnonzero(mine[batch.seat])
-            shaped, masks = self._observe_some(encoder, self._states, tables, batch.seat[tables])
+            shaped, masks = self._observe_some(encoder, states, tables, batch.seat[tables])
             batch.action_mask[tables] = masks
             batch.rows[encoder.name] = tables
             observation[encoder.name] = shaped  # type: ignore[assignment]
@@ -369,15 +322,8 @@ class SelfPlayEnv:
     ) -> tuple[Observation, np.ndarray]:
         rows = np.empty((len(tables), encoder.layout.size), self.setup.dtype)
         masks = np.empty((len(tables), self.num_actions), np.int8)
-        observe_some(
-            encoder.code,
-            self._rules,
-            states,
-            tables,
-            seats,
-            rows,
-            masks,
-        )
+        rules = self.setup.played.packed
+        observe_some(encoder.code, rules, states, tables, seats, rows, masks)
         return encoder.shaped(rows), masks
 
     def sample(self) -> np.ndarray:
@@ -385,27 +331,25 @@ class SelfPlayEnv:
 
         The draws are fixed by the seed and the number of calls.
         """
-        actions = self._samples.empty()
         key = np.uint64(mix(self._sample_key, uint64(self._draws)))
         self._draws += 1
-        self._work(sample_actions, sample_in_parallel, self._rules, self._states, key, actions)
-        return actions
+        return self._tables.sample(key)
 
     def state(self) -> np.ndarray:
         """Return the whole of every table, (N, S) of the environment's dtype.
 
         Laid out by `setup.state_layout`.
         """
-        rows = np.empty((self.num_envs, self.setup.state_layout.size), self.setup.dtype)
-        write_states(self._rules, self._states, rows, 0, self.num_envs)
+        shape = (self.num_envs, self.setup.state_layout.size)
+        rows = self._tables.empty(shape, self.setup.dtype)
+        self._tables.write_states(rows)
         return rows
 
     def final(self) -> Final:
         """Return how the episodes ended that the last step finished; of length 0 if none did."""
         if self._ended is None:
             raise RuntimeError("reset() must be called before final()")
-        tables = np.flatnonzero(self._ended)
-        ended = self._finals[self._places_of_finals(tables)]
+        tables, ended = self._tables.finals(self._ended)
         places = np.arange(len(tables))
         observation = [
             self._observe_some(encoder, ended, places, np.full(len(tables), seat))[0]
@@ -419,12 +363,6 @@ class SelfPlayEnv:
             (ended["winners"][:, None] >> seats & 1).astype(np.bool_),
             ended["deal"].astype(np.int64) + 1,
         )
-
-    def _places_of_finals(self, tables: np.ndarray) -> np.ndarray:
-        """Return where `step_tables` has left the finished ones: first in each thread's share."""
-        share = np.searchsorted(self._bounds, tables, side="right") - 1
-        low = self._bounds[share]
-        return low + np.arange(len(tables)) - np.searchsorted(tables, low)
 
     def close(self) -> None:
         """Do nothing, as other environments' `close` does something: there is nothing to end."""
