@@ -13,7 +13,7 @@ from numpy import uint64
 
 from valety_env._jit import inlined, int64, kernel
 from valety_env.arrays import ArrayPool
-from valety_env.engine import STATE, legal_actions, next_deal, play, start_match
+from valety_env.engine import DEAL_OVER, STATE, legal_actions, next_deal, play, start_match
 from valety_env.episode import (
     DEAL_ENDED,
     EPISODE_ENDED,
@@ -72,7 +72,7 @@ def play_some(
         fine: the reward for an illegal action.
         seat_rewards: float (1, players), scratch.
         rewards: float (N,), added to.
-        ended: bool (N,), set for each of the tables.
+        ended: bool (N,), False for each of the tables; set where its episode ends.
         waiting: int64 (N,), the tables that wait for an opponent; those played at that do so now
             are added.
         found: how many there are already.
@@ -92,12 +92,14 @@ def play_some(
             ended[i] = illegal == _TERMINATE
             continue
         play(rules[0], state, action)
-        result = settle(rules[0], state, single_deal, by_points, seat_rewards, 0)
-        rewards[i] += seat_rewards[0, int64(learners[i])]
-        ended[i] = result == EPISODE_ENDED
-        if result == DEAL_ENDED:
-            lasts[i] = states[i]
-            next_deal(rules[0], state)
+        # Most plays end nothing, and bring nothing.
+        if state.phase >= DEAL_OVER:
+            result = settle(rules[0], state, single_deal, by_points, seat_rewards, 0)
+            rewards[i] += seat_rewards[0, int64(learners[i])]
+            ended[i] = result == EPISODE_ENDED
+            if result == DEAL_ENDED:
+                lasts[i] = states[i]
+                next_deal(rules[0], state)
         waiting[found] = i
         found += 1 if waits(state, learners[i]) and not ended[i] else 0
     return found
