@@ -19,13 +19,23 @@ import numpy as np
 
 from valety_env._jit import int64, kernel
 from valety_env.agents import heuristic, random
-from valety_env.agents.chances import claims_of
-from valety_env.agents.heuristic import best_card, features_of, jacks_about, situation
-from valety_env.cards import EMPTY, ONE, count, lowest
+from valety_env.agents.chances import new_odds, weigh_odds
+from valety_env.agents.heuristic import (
+    NUM_FEATURES,
+    best_card,
+    jacks_about,
+    judge,
+    new_features,
+    new_suit,
+    numbers_of,
+    situation,
+    weigh_suit,
+)
+from valety_env.cards import EMPTY, NUM_RANKS, ONE, count, lowest
 from valety_env.engine import DEAL_OVER, STATE, deal_points, legal_actions, play, start_match
 from valety_env.rng import mix
 from valety_env.rules import SCORING_TRICKS, Rules, make_rules
-from valety_env.view import VIEW, look, unseen_cards
+from valety_env.view import VIEW, look
 
 # The share of each game in the positions. The games for which the player is meant weigh most; the
 # others keep the weights sensible under other rules.
@@ -68,7 +78,7 @@ def own_points(rules: np.record, state: np.record, seat: int) -> float:
 @kernel
 def card_by(rules: np.record, state: np.record, view: np.record, weights: np.ndarray) -> int:
     """Return the card of the seat to act by some weights."""
-    look(rules, state, int64(state.turn), view, False)
+    look(rules, state, int64(state.turn), view)
     return best_card(rules, view, legal_actions(rules, state), weights)
 
 
@@ -98,6 +108,7 @@ def try_cards(
         columns: int64 (rows,), the situation of each row's card.
     """
     total = int64(rules[0].num_players) * int64(rules[0].hand_size)
+    odds, found, answers = new_odds(), new_suit(), new_features()
     row = 0
     position = 0
     deal = 0
@@ -117,14 +128,16 @@ def try_cards(
                 while left != EMPTY:
                     card = lowest(left)
                     left &= left - ONE
-                    look(rules[0], room[0], seat, view[0], False)
-                    unseen = unseen_cards(rules[0], view[0])
-                    claims = claims_of(rules[0], view[0], unseen)
+                    suit = card // NUM_RANKS
+                    look(rules[0], room[0], seat, view[0])
+                    weigh_odds(rules[0], view[0], odds)
                     on_table, in_hand = jacks_about(rules[0], view[0])
-                    found = features_of(rules[0], view[0], unseen, claims, on_table, in_hand, card)
-                    for i in range(len(found)):
-                        features[row, i] = found[i]
-                    columns[row] = situation(view[0], legal, card)
+                    weigh_suit(rules[0], view[0], odds, suit, in_hand, found)
+                    early = count(view[0].hand) / float(int64(rules[0].hand_size))
+                    judge(view[0], odds, found, on_table, early, card, answers)
+                    for i in range(NUM_FEATURES):
+                        features[row, i] = numbers_of(answers).of[i]
+                    columns[row] = situation(view[0], legal, suit)
                     positions[row] = position
                     room[1] = room[0]
                     play(rules[0], room[1], card)

@@ -3,7 +3,7 @@
 It looks at one card at a time and asks what a good player asks. Does it take the trick, and what
 will lie in it? How likely do the others hold something higher, or the jack, or nothing of the suit?
 What is left of the suit afterwards: winners, exits, guards of a jack? The answers are numbers
-(`features_of`), and a card's worth is their weighted sum. The weights are fitted, not guessed:
+(`judge`), and a card's worth is their weighted sum. The weights are fitted, not guessed:
 cards were tried in positions of the player's own games, the deals played on to their ends, and the
 points regressed on the answers, over and over (tools/fit_heuristic.py). Nothing is searched,
 nothing drawn.
@@ -16,16 +16,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from valety_env._jit import int64, kernel
+from valety_env._intrinsics import local_record, record_head
+from valety_env._jit import inlined, int64, kernel
 from valety_env.agents.chances import (
-    claim_of,
-    claims_of,
+    TOGETHER,
+    chance_of,
     falls,
-    holds,
-    jack_cost,
     lacks,
+    new_odds,
+    penalty_of_cards,
+    prepare,
     shown_elsewhere,
-    unknown_size,
+    weigh_odds,
 )
 from valety_env.cards import (
     EMPTY,
@@ -41,11 +43,12 @@ from valety_env.cards import (
     lowest,
     suit_cards,
 )
-from valety_env.engine import CALLS, NOBODY, beats
-from valety_env.rules import SCORING_TRICKS, Rules
+from valety_env.engine import CALLS, NOBODY, beats, penalty
+from valety_env.observations import one_of
+from valety_env.rules import MAX_PLAYERS, SCORING_TRICKS, Rules
 from valety_env.view import unseen_cards
 
-# What the answers weigh, a row each in the order of `features_of`. The columns are situations: a
+# What the answers weigh, a row each in the order of FEATURES. The columns are situations: a
 # plain card led, following suit, thrown off; then a trump led, following, ruffing. Units are points
 # of one deal; only the differences between the cards of one hand mean anything.
 _LEAD, _FOLLOW, _DISCARD = range(3)
@@ -141,6 +144,80 @@ def heuristic_action(rules: np.record, view: np.record, legal: np.uint64, genera
     return best_card(rules, view, legal, weights)
 
 
+# What the cards of a suit have in common when one of them is to be played; with a row for each seat
+# that is yet to play in the trick, in their order.
+SUIT = np.dtype(
+    (
+        np.record,
+        np.dtype(
+            [
+                ("suit", np.int64),
+                ("others", np.uint64),  # the unseen cards of the suit
+                ("length", np.float64),  # how many the hand has
+                ("jack", np.int64),
+                ("jack_is_about", np.bool_),  # in the hand or unseen
+                ("own_cost", np.float64),  # the jack's penalty if it is in the hand
+                ("out_cost", np.float64),  # the penalty × chance that another holds it
+                ("low_cards", np.float64),  # 1 + own cards below the jack
+                ("other_jacks", np.float64),  # the penalties of the other jacks in the hand
+                ("held", np.float64),  # the chance that any of them holds a given one
+                ("together", np.int64),  # the hand whose table tells what all of them lack
+                ("follows", np.bool_),  # whether the suit is led, or leads
+                ("dumped", np.float64),  # penalties thrown on the trick for want of the suit led
+                ("ducked", np.float64),  # the penalty of the jack led or following, if it is lower
+                ("to_play", np.int64),  # how many seats are yet to play
+                ("seat", np.int64, (MAX_PLAYERS,)),
+                ("void", np.float64, (MAX_PLAYERS,)),  # the chance that it lacks the suit led
+                ("discards", np.float64, (MAX_PLAYERS,)),  # the same, but of a shown card
+                ("ruffs", np.float64, (MAX_PLAYERS,)),  # that it lacks it and trumps
+                ("shows", np.uint8, (MAX_PLAYERS,)),  # whether its shown card is of the suit led
+            ],
+            align=True,
+        ),
+    )
+)
+new_suit = local_record(SUIT)
+
+# The answers that the weights multiply, in the weights' order: by name, and as numbers.
+_PLAIN_FEATURES = (
+    "wins",
+    "contested",
+    "takes_jacks",
+    "takes_own_jack",
+    "takes_thrown_jacks",
+    "takes_ducked_jack",
+    "risks_other_jacks",
+    "master",
+    "master_early",
+    "share_below",
+    "share_below_length",
+    "beaten_length",
+    "above",
+    "last",
+)
+_JACK_FEATURES = (
+    "over_jack",
+    "over_jack_length",
+    "under_jack",
+    "above_own_jack",
+    "guards_jack",
+    "guards_jack_below",
+    "is_jack",
+    "is_jack_length",
+    "jack_low",
+    "jack_beaten",
+    "jack_below",
+)
+FEATURES = np.dtype(
+    (np.record, np.dtype([(name, np.float64) for name in (*_PLAIN_FEATURES, *_JACK_FEATURES)]))
+)
+_NUM_PLAIN = len(_PLAIN_FEATURES)
+NUM_FEATURES = _NUM_PLAIN + len(_JACK_FEATURES)
+_NUMBERS = np.dtype((np.record, np.dtype([("of", np.float64, (NUM_FEATURES,))])))
+new_features = local_record(FEATURES)
+numbers_of = record_head(_NUMBERS)
+
+
 @kernel
 def best_card(rules: np.record, view: np.record, legal: np.uint64, weights: np.ndarray) -> int:
     """Return the card of a set with the greatest weighted sum of features, of equals the lowest.
@@ -154,225 +231,247 @@ def best_card(rules: np.record, view: np.record, legal: np.uint64, weights: np.n
     Returns:
         one of `legal`.
     """
-    unseen = unseen_cards(rules, view)
-    claims = claims_of(rules, view, unseen)
+    odds = new_odds()
+    suit = new_suit()
+    features = new_features()
+    weigh_odds(rules, view, odds)
     on_table, in_hand = jacks_about(rules, view)
-
+    early = count(view.hand) / float(int64(rules.hand_size))
     # Neighbours with nothing between them that matters are worth the same: one stands for all.
-    matters = unseen | rules.jacks
-    if view.best_card >= 0:
-        matters |= bit(int64(view.best_card))
-    if view.turned >= 0:
-        matters |= bit(int64(view.turned))
+    matters = odds.unseen | rules.jacks | one_of(int64(view.best_card)) | one_of(int64(view.turned))
     best = lowest(legal)
     best_worth = -np.inf
-    before = -1
-    left = legal
-    while left != EMPTY:
-        card = lowest(left)
-        left &= left - ONE
-        between = (bit(card) << ONE) - bit(max(0, before))
-        if before // NUM_RANKS == card // NUM_RANKS and matters & between == EMPTY:
+    for number in range(NUM_SUITS):
+        left = legal & suit_cards(number)
+        if left == EMPTY:
             continue
-        before = card
-        row = weights[situation(view, legal, card)]
-        features = features_of(rules, view, unseen, claims, on_table, in_hand, card)
-        worth = 0.0
-        for i in range(len(features)):
-            worth += row[i] * features[i]
-        if worth > best_worth:
-            best, best_worth = card, worth
+        weigh_suit(rules, view, odds, number, in_hand, suit)
+        row = weights[situation(view, legal, number)]
+        while left != EMPTY:
+            card = lowest(left)
+            bound = (matters | bit(NUM_RANKS * (number + 1))) & ~(bit(card) - ONE)
+            left &= ~(bit(card) | (bit(lowest(bound)) - ONE))
+            judge(view, odds, suit, on_table, early, card, features)
+            numbers = numbers_of(features)
+            worth = 0.0
+            for i in range(_NUM_PLAIN):
+                worth += row[i] * numbers.of[i]
+            if suit.jack_is_about:
+                for i in range(_NUM_PLAIN, NUM_FEATURES):
+                    worth += row[i] * numbers.of[i]
+            if worth > best_worth:
+                best, best_worth = card, worth
     return best
 
 
-@kernel
-def situation(view: np.record, legal: np.uint64, card: int) -> int:
-    """Return which column of the weights, 0..5, judges a card."""
+@inlined
+def situation(view: np.record, legal: np.uint64, suit: int) -> int:
+    """Return which column of the weights, 0..5, judges a legal card of a suit."""
     column = _LEAD
     if view.led != NO_SUIT:
         column = _FOLLOW if legal & suit_cards(int64(view.led)) != EMPTY else _DISCARD
-    return column + _IF_TRUMP if card // NUM_RANKS == view.trump else column
+    return column + _IF_TRUMP if suit == view.trump else column
 
 
-@kernel
+@inlined
 def jacks_about(rules: np.record, view: np.record) -> tuple[float, float]:
     """Return the penalties lying in the current trick, and those of the seat's own jacks."""
-    on_table = 0.0
+    on_table = EMPTY
     for seat in range(int64(rules.num_players)):
-        if view.table[seat] >= 0:
-            on_table += jack_cost(rules, int64(view.table[seat]))
-    in_hand = 0.0
-    jacks = view.hand & rules.jacks
-    while jacks != EMPTY:
-        in_hand += jack_cost(rules, lowest(jacks))
-        jacks &= jacks - ONE
-    return on_table, in_hand
+        on_table |= one_of(int64(view.table[seat]))
+    return penalty_of_cards(rules, on_table), penalty_of_cards(rules, view.hand)
 
 
 @kernel
-def features_of(
+def weigh_suit(
     rules: np.record,
     view: np.record,
-    unseen: np.uint64,
-    claims: tuple[float, float, float, float],
-    on_table: float,
+    odds: np.record,
+    suit: int,
     in_hand: float,
-    card: int,
-) -> tuple[float, ...]:
-    """Return the answers that the weights multiply.
-
-    Chances take the unseen cards as dealt at random among the hands that may hold them. "Early" is
-    the share of the deal's tricks still to come. Penalties are in points.
+    found: np.record,
+) -> None:
+    """Write what the cards of a suit have in common, if one of them is to be played.
 
     Args:
         rules: one `RULES` record.
         view: one `VIEW` record of the seat to act.
-        unseen: the cards whose place is unknown.
-        claims: of `claims_of`.
-        on_table: the penalties lying in the current trick.
+        odds: one `ODDS` record by `weigh_odds`; its tables of the suit are made.
+        suit: 0..3.
         in_hand: the penalties of the seat's own jacks.
-        card: the card to judge.
-
-    Returns:
-        25 numbers.
-    """
-    suit = card // NUM_RANKS
-    hand = view.hand
-    own = hand & suit_cards(suit)
-    length = float(count(own))
-    others = unseen & suit_cards(suit)
-    above = count(others & ~(bit(card) - ONE))
-    beneath = count(others) - above
-    early = count(hand) / float(int64(rules.hand_size))
-
-    jack = suit * NUM_RANKS + int64(rules.jack_rank)
-    cost = jack_cost(rules, jack)
-    own_cost = cost if card == jack else 0.0
-    guarded_cost = cost if card != jack and own & bit(jack) != EMPTY else 0.0
-    low_cards = 1.0 + count(own & (bit(jack) - ONE))
-
-    wins, contested, dumped, ducked = _trick(rules, view, unseen, claims, card)
-    other_jacks = in_hand - own_cost - guarded_cost
-
-    # The other hands taken as one: can any of them beat the card when its suit is led later?
-    size = 0
-    held = 0.0
-    for seat in range(int64(rules.num_players)):
-        if seat != view.seat:
-            claim = claim_of(rules, view, unseen, seat)
-            chance = holds(view, claims, claim, seat, suit)
-            held += chance
-            if chance > 0.0:
-                size += unknown_size(rules, view, seat)
-    master = lacks(above, size, held)
-    shown = shown_elsewhere(rules, view)
-    if shown // NUM_RANKS == suit and shown > card:
-        master = 0.0
-    share_below = beneath / (above + beneath) if above + beneath > 0 else 1.0
-    beats_cards = beneath * held
-    out_cost = cost * held if others & bit(jack) != EMPTY else 0.0
-    over_jack = out_cost if card > jack else 0.0
-    jack_guard = guarded_cost / low_cards if card < jack else 0.0
-
-    return (
-        wins,
-        contested,
-        on_table * wins,
-        own_cost * wins,
-        dumped * wins,
-        ducked * wins * length,
-        other_jacks * contested,
-        master,
-        master * early,
-        share_below,
-        share_below * length,
-        beats_cards * length,
-        above * held,
-        1.0 if length == 1.0 and others != EMPTY else 0.0,
-        over_jack,
-        over_jack * length,
-        out_cost / low_cards if card < jack else 0.0,
-        guarded_cost if card > jack else 0.0,
-        jack_guard,
-        jack_guard * share_below,
-        1.0 if card == jack else 0.0,
-        length if card == jack else 0.0,
-        own_cost / low_cards,
-        own_cost * beats_cards,
-        own_cost * share_below,
-    )
-
-
-@kernel
-def _trick(
-    rules: np.record,
-    view: np.record,
-    unseen: np.uint64,
-    claims: tuple[float, float, float, float],
-    card: int,
-) -> tuple[float, float, float, float]:
-    """Return what playing a card makes of the current trick.
-
-    Returns:
-        the chance that it wins if all after it duck when they can; the chance that it wins if they
-        beat it when they can; the penalties they will throw on the trick for want of the suit, and
-        the penalty of the suit's jack played under the card, both expected.
+        found: one `SUIT` record, overwritten.
     """
     players = int64(rules.num_players)
-    trump = int64(view.trump)
-    leads = view.led == NO_SUIT
-    if not leads and not beats(card, int64(view.best_card), trump):
-        return 0.0, 0.0, 0.0, 0.0
-    suit = card // NUM_RANKS
-    led = suit if leads else int64(view.led)
-    in_suit = unseen & suit_cards(led)
-    others = unseen & suit_cards(suit)
-    above = count(others & ~(bit(card) - ONE))
-    beneath = count(others) - above
-    jack = led * NUM_RANKS + int64(rules.jack_rank)
-    can_duck_jack = suit == led and card > jack and unseen & bit(jack) != EMPTY
-    shown = shown_elsewhere(rules, view)
+    own = view.hand & suit_cards(suit)
+    others = odds.unseen & suit_cards(suit)
+    jack = suit * NUM_RANKS + int64(rules.jack_rank)
+    cost = float(penalty(rules, 1 << suit)) if rules.jacks & bit(jack) != EMPTY else 0.0
 
-    wins = 1.0
-    contested = 1.0
-    dumped = 0.0
-    ducked = 0.0
+    # The other hands taken as one: can any of them beat a card when its suit is led later?
+    size = 0
+    held = 0.0
+    for seat in range(players):
+        chance = chance_of(odds, seat, suit)
+        held += chance
+        size += odds.sizes[seat] if chance > 0.0 else 0
+
+    found.suit = suit
+    found.others = others
+    found.length = float(count(own))
+    found.jack = jack
+    found.jack_is_about = (own | others) & bit(jack) != EMPTY
+    found.own_cost = cost if own & bit(jack) != EMPTY else 0.0
+    found.out_cost = odds.jacks[suit] * held
+    found.low_cards = 1.0 + count(own & (bit(jack) - ONE))
+    found.other_jacks = in_hand - found.own_cost
+    found.held = held
+    _weigh_trick(rules, view, odds, suit, found)
+    # With two players the other hands are one.
+    found.together = TOGETHER if players > 2 else 1 - int64(view.seat)
+    prepare(odds, found.together, size, held)
+
+
+@inlined
+def _weigh_trick(
+    rules: np.record, view: np.record, odds: np.record, suit: int, found: np.record
+) -> None:
+    """Write what the seats that are yet to play do if a card of a suit is played now."""
+    players = int64(rules.num_players)
+    trump = int64(view.trump)
+    led = suit if view.led == NO_SUIT else int64(view.led)
+    found.follows = suit == led
+    found.to_play = 0
+    found.dumped = 0.0
+    found.ducked = 0.0
+    if suit != led and suit != trump:
+        return
+    # The other suit that counts: what could ruff the lead, or what the trump ruffs.
+    other = trump if suit == led else led
+    others_of_it = count(odds.unseen & suit_cards(other)) if other != NO_SUIT else 0
+    shown_suit = odds.shown // NUM_RANKS
     seat = int64(view.seat)
-    for _ in range(players):
+    for place in range(players):
         seat = seat + 1 if seat + 1 < players else 0
         if seat == view.seat or view.table[seat] >= 0:
             break
-        size = unknown_size(rules, view, seat)
-        claim = claim_of(rules, view, unseen, seat)
-        chance = holds(view, claims, claim, seat, led)
-        void = lacks(count(in_suit), size, chance)
-        beaten = 0.0
-        ruffed = 0.0
+        size = odds.sizes[seat]
+        void = 1.0
+        if other != NO_SUIT:
+            prepare(odds, seat, size, chance_of(odds, seat, other))
+            void = lacks(odds, seat, others_of_it)
+        ruffs = 0.0
+        chance = chance_of(odds, seat, suit)
+        prepare(odds, seat, size, chance)
         if suit == led:
-            beaten = 1.0 - lacks(above, size, chance)
-            wins *= 1.0 - max(0.0, lacks(beneath, size, chance) - void)
-            if trump != NO_SUIT and led != trump:
-                trumps = count(unseen & suit_cards(trump))
-                trump_chance = holds(view, claims, claim, seat, trump)
-                ruffed = void * (1.0 - lacks(trumps, size, trump_chance))
+            ruffs = 1.0 - void if suit != trump else 0.0
+            void = lacks(odds, seat, count(found.others))
+            found.ducked += chance * odds.jacks[suit]
+        # Who is known to hold the suit led neither ruffs nor discards.
+        shows = seat == view.dealer and shown_suit == led
+        discards = 0.0 if shows else void
+        found.seat[place] = seat
+        found.shows[place] = shows
+        found.void[place] = void
+        found.discards[place] = discards
+        found.ruffs[place] = discards * ruffs
+        found.to_play = place + 1
+        for thrown in range(NUM_SUITS):
+            if thrown != led:
+                found.dumped += discards * chance_of(odds, seat, thrown) * odds.jacks[thrown]
+
+
+@inlined
+def chances_to_win(
+    view: np.record, odds: np.record, suit: np.record, card: int
+) -> tuple[float, float]:
+    """Return how likely a card of a suit that was weighed wins the current trick.
+
+    Returns:
+        the chance if all after it duck when they can, and the chance if they beat it when they can.
+    """
+    if view.led != NO_SUIT and not beats(card, int64(view.best_card), int64(view.trump)):
+        return 0.0, 0.0
+    above = count(suit.others & ~(bit(card) - ONE))
+    beneath = count(suit.others) - above
+    wins = 1.0
+    contested = 1.0
+    for place in range(suit.to_play):
+        seat = suit.seat[place]
+        higher = 1.0 - lacks(odds, seat, above)
+        if suit.follows:
+            wins *= 1.0 - max(0.0, lacks(odds, seat, beneath) - suit.void[place])
+            if suit.shows[place] != 0 and odds.shown > card:
+                higher = 1.0
+            contested *= 1.0 - higher - suit.ruffs[place]
         else:
-            trump_chance = holds(view, claims, claim, seat, trump)
-            ruffed = void * (1.0 - lacks(above, size, trump_chance))
-        if shown >= 0 and seat == view.dealer and shown // NUM_RANKS == led:
-            void = 0.0
-            ruffed = 0.0
-            if suit == led and shown > card:
-                beaten = 1.0
-        contested *= 1.0 - beaten - ruffed
-        if can_duck_jack:
-            ducked += chance * jack_cost(rules, jack)
-        if void > 0.0:
-            for i in range(NUM_SUITS):
-                place = i * NUM_RANKS + int64(rules.jack_rank)
-                if i != led and unseen & bit(place) != EMPTY:
-                    chance = holds(view, claims, claim, seat, i)
-                    dumped += void * chance * jack_cost(rules, place)
-    return wins, contested, dumped, ducked
+            contested *= 1.0 - suit.discards[place] * higher
+    return wins, contested
+
+
+@inlined
+def judge(
+    view: np.record,
+    odds: np.record,
+    suit: np.record,
+    on_table: float,
+    early: float,
+    card: int,
+    found: np.record,
+) -> None:
+    """Write the answers that the weights multiply.
+
+    Chances take the unseen cards as dealt at random among the hands that may hold them. Penalties
+    are in points.
+
+    Args:
+        view: one `VIEW` record of the seat to act.
+        odds: one `ODDS` record by `weigh_odds`.
+        suit: one `SUIT` record by `weigh_suit`, of the card's suit.
+        on_table: the penalties lying in the current trick.
+        early: the share of the deal's tricks still to come.
+        card: the card to judge.
+        found: one `FEATURES` record, overwritten; those of the jack are 0 unless it is about.
+    """
+    length = suit.length
+    jack = suit.jack
+    above = count(suit.others & ~(bit(card) - ONE))
+    beneath = count(suit.others) - above
+    own_cost = suit.own_cost if card == jack else 0.0
+    guarded_cost = suit.own_cost if card != jack else 0.0
+    wins, contested = chances_to_win(view, odds, suit, card)
+    ducked = suit.ducked if card > jack else 0.0
+    master = lacks(odds, suit.together, above)
+    if odds.shown // NUM_RANKS == suit.suit and odds.shown > card:
+        master = 0.0
+    share_below = beneath / (above + beneath) if above + beneath > 0 else 1.0
+    beats_cards = beneath * suit.held
+    over_jack = suit.out_cost if card > jack else 0.0
+    jack_guard = guarded_cost / suit.low_cards if card < jack else 0.0
+    found.wins = wins
+    found.contested = contested
+    found.takes_jacks = on_table * wins
+    found.takes_own_jack = own_cost * wins
+    found.takes_thrown_jacks = suit.dumped * wins
+    found.takes_ducked_jack = ducked * wins * length
+    found.risks_other_jacks = suit.other_jacks * contested
+    found.master = master
+    found.master_early = master * early
+    found.share_below = share_below
+    found.share_below_length = share_below * length
+    found.beaten_length = beats_cards * length
+    found.above = above * suit.held
+    found.last = 1.0 if length == 1.0 and suit.others != EMPTY else 0.0
+    found.over_jack = over_jack
+    found.over_jack_length = over_jack * length
+    found.under_jack = suit.out_cost / suit.low_cards if card < jack else 0.0
+    found.above_own_jack = guarded_cost if card > jack else 0.0
+    found.guards_jack = jack_guard
+    found.guards_jack_below = jack_guard * share_below
+    found.is_jack = 1.0 if card == jack else 0.0
+    found.is_jack_length = length if card == jack else 0.0
+    found.jack_low = own_cost / suit.low_cards
+    found.jack_beaten = own_cost * beats_cards
+    found.jack_below = own_cost * share_below
 
 
 @kernel
@@ -423,17 +522,19 @@ def _general_chance(rules: np.record, view: np.record) -> float:
 @kernel
 def _play_general(rules: np.record, view: np.record, legal: np.uint64) -> int:
     """Return the surest winner; of equal ones when leading that of the longest suit."""
-    unseen = unseen_cards(rules, view)
-    claims = claims_of(rules, view, unseen)
+    odds = new_odds()
+    suit = new_suit()
+    weigh_odds(rules, view, odds)
     best = lowest(legal)
     best_worth = -np.inf
     left = legal
     while left != EMPTY:
         card = lowest(left)
         left &= left - ONE
-        worth = _trick(rules, view, unseen, claims, card)[1]
+        weigh_suit(rules, view, odds, card // NUM_RANKS, 0.0, suit)
+        worth = chances_to_win(view, odds, suit, card)[1]
         if view.led == NO_SUIT:
-            worth += 0.001 * count(view.hand & suit_cards(card // NUM_RANKS))
+            worth += 0.001 * suit.length
         if worth > best_worth:
             best, best_worth = card, worth
     return best
@@ -463,13 +564,16 @@ def _stopping_cards(rules: np.record, view: np.record, legal: np.uint64) -> np.u
         if not waits:
             return winning
         # The general is still to play: what he is least likely to beat.
-        claims = claims_of(rules, view, unseen)
+        odds = new_odds()
+        suit = new_suit()
+        weigh_odds(rules, view, odds)
         best = lowest(winning)
         best_chance = -1.0
         while winning != EMPTY:
             card = lowest(winning)
             winning &= winning - ONE
-            chance = _trick(rules, view, unseen, claims, card)[1]
+            weigh_suit(rules, view, odds, card // NUM_RANKS, 0.0, suit)
+            chance = chances_to_win(view, odds, suit, card)[1]
             if chance >= best_chance:
                 best, best_chance = card, chance
         return bit(best)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy import uint64
 
-from valety_env._jit import int64, kernel
+from valety_env._jit import inlined, int64, kernel
+from valety_env.cards import count
 from valety_env.engine import MATCH_OVER
 from valety_env.observations import ENCODERS
 from valety_env.rules import SCORING_TRICKS
@@ -43,40 +45,54 @@ def check_encoding(observation: Any) -> str:
     return observation
 
 
-@kernel
+@inlined
 def tally(
+    rules: np.record,
+    state: np.record,
+    learner: int,
+    totals: np.ndarray,
+    points: np.ndarray,
+    win: np.ndarray,
+    i: int,
+) -> None:
+    """Write how a table stands, seen from its learner.
+
+    Args:
+        rules: one `RULES` record.
+        state: one `STATE` record.
+        learner: his seat.
+        totals: int64 (N, players); row `i` are the totals, the learner's first, then clockwise.
+        points: float (N,); entry `i` is the learner's total minus the mean of the others', charges
+            negative.
+        win: float (N,); entry `i` is the learner's share of the win: 0 or one divided by the
+            winners.
+        i: which row.
+    """
+    players = int64(rules.num_players)
+    others = 0
+    seat = learner
+    for place in range(players):
+        total = int64(state.totals[seat])
+        totals[i, place] = total
+        others += total if place > 0 else 0
+        seat = seat + 1 if seat + 1 < players else 0
+    ahead = totals[i, 0] - others / (players - 1.0)
+    points[i] = ahead if rules.scoring == SCORING_TRICKS else -ahead
+    win[i] = 0.0
+    if state.phase == MATCH_OVER:
+        winners = int64(state.winners)
+        if winners >> learner & 1:
+            win[i] = 1.0 / count(uint64(winners))
+
+
+@kernel
+def tally_table(
     rules: np.ndarray,
     states: np.ndarray,
-    learners: np.ndarray,
+    learner: int,
     totals: np.ndarray,
     points: np.ndarray,
     win: np.ndarray,
 ) -> None:
-    """Write how each table stands, seen from its learner.
-
-    Args:
-        rules: `RULES` (1,).
-        states: `STATE` (N,).
-        learners: (N,), seats.
-        totals: int64 (N, players), the totals, the learner's first, then clockwise.
-        points: float (N,), the learner's total minus the mean of the others', charges negative.
-        win: float (N,), the learner's share of the win: 0 or one divided by the winners.
-    """
-    players = int64(rules[0].num_players)
-    sign = 1.0 if rules[0].scoring == SCORING_TRICKS else -1.0
-    for i in range(states.size):
-        state = states[i]
-        others = 0
-        for place in range(players):
-            total = int64(state.totals[(int64(learners[i]) + place) % players])
-            totals[i, place] = total
-            others += total
-        own = totals[i, 0]
-        points[i] = sign * (own - (others - own) / (players - 1.0))
-        win[i] = 0.0
-        if state.phase == MATCH_OVER:
-            sharers = 0
-            for seat in range(players):
-                sharers += int64(state.winners) >> seat & 1
-            if int64(state.winners) >> int64(learners[i]) & 1:
-                win[i] = 1.0 / sharers
+    """Write how the table `states[0]` stands, as `tally`, into arrays of one row."""
+    tally(rules[0], states[0], learner, totals, points, win, 0)

@@ -58,6 +58,7 @@ def ask_tables(
     agent_at: np.ndarray,
     agent: int,
     waiting: np.ndarray,
+    left: int,
     views: np.ndarray,
     legal: np.ndarray,
     keys: np.ndarray,
@@ -71,7 +72,9 @@ def ask_tables(
         learners: (N,), the learner's seat at each table.
         agent_at: (players,), which agent plays that many seats after the learner.
         agent: which agent is asked.
-        waiting: tables at which an opponent is to act.
+        waiting: int64, tables at which an opponent is to act; those at which another agent is move
+            to its front.
+        left: how many they are.
         views: `VIEW`, one row a question, as the rest.
         legal: uint64.
         keys: uint64.
@@ -79,13 +82,15 @@ def ask_tables(
     """
     players = int64(rules[0].num_players)
     rows = 0
-    for j in range(waiting.size):
+    for j in range(left):
         i = int64(waiting[j])
-        place = (int64(states[i].turn) - int64(learners[i])) % players
-        if agent_at[place] == agent:
+        place = int64(states[i].turn) - int64(learners[i])
+        if agent_at[place if place >= 0 else place + players] == agent:
             ask(rules[0], states[i], rows, views, legal, keys)
             tables[rows] = i
             rows += 1
+        else:
+            waiting[j - rows] = i
     return rows
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from valety_env.env import RENDER_MODES, AECTable
 from valety_env.episode import Setup, parse_seed
 from valety_env.rules import Rules
-from valety_env.single.learner import ALTERNATE, check_encoding, check_seat, tally
+from valety_env.single.learner import ALTERNATE, check_encoding, check_seat, tally_table
 from valety_env.single.opponents import Line, Opponents, ask_table
 from valety_env.view import VIEW
 
@@ -198,8 +198,8 @@ class SingleEnv(gymnasium.Env[Any, Any]):
     def _info(self) -> dict[str, Any]:
         totals = np.empty((1, self.setup.rules.num_players), np.int64)
         numbers = np.empty((2, 1))
-        seats = np.array([self._learner])
-        tally(self.setup.played.packed, self.table.states, seats, totals, numbers[0], numbers[1])
+        rules, states = self.setup.played.packed, self.table.states
+        tally_table(rules, states, self._learner, totals, numbers[0], numbers[1])
         points, win = numbers[:, 0].tolist()
         return {
             "action_mask": self.table.infos[self._name]["action_mask"],
