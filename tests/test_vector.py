@@ -349,6 +349,23 @@ def test_arrays_to_write_into_must_have_contiguous_rows(field: str, how: str) ->
     assert env.states.tobytes() == before
 
 
+@pytest.mark.parametrize(
+    "field", ["observation", "action_mask", "seat", "rewards", "terminated", "truncated"]
+)
+def test_arrays_that_are_read_only_are_not_written_into(field: str) -> None:
+    env = SelfPlayEnv("valety", 4, seed=1)
+    env.reset()
+    out = env.empty_batch()
+    array = getattr(out, field)
+    array[:] = 7
+    array.flags.writeable = False
+    before, held = env.states.tobytes(), array.copy()
+    with pytest.raises(ValueError, match=rf"out\.{field}.*writeable"):
+        env.step(env.sample(), out=out)
+    assert (array == held).all()
+    assert env.states.tobytes() == before
+
+
 def test_the_rows_to_write_into_may_lie_apart() -> None:
     env, plain = SelfPlayEnv("valety", 4, seed=1), SelfPlayEnv("valety", 4, seed=1)
     env.reset()

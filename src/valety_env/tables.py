@@ -306,7 +306,7 @@ class Tables:
         demand: what `fits` asks of an array besides its shape and dtype, for messages.
     """
 
-    demand = "its rows contiguous"
+    demand = "its rows contiguous and writeable"
 
     def __init__(self, setup: Setup, num_envs: int, threads: int) -> None:
         self.states = np.zeros(num_envs, STATE)
@@ -330,9 +330,9 @@ class Tables:
         return ArrayPool(shape, dtype).empty if len(shape) > 1 else partial(np.empty, shape, dtype)
 
     def fits(self, array: Any, shape: tuple[int, ...], dtype: Any) -> bool:
-        """Return whether compiled code can write an array without going beyond its end."""
+        """Return whether compiled code may write an array, and stays within it."""
         matches = array.shape == shape and array.dtype == dtype
-        return matches and array.strides[-1] == array.itemsize
+        return matches and array.strides[-1] == array.itemsize and array.flags.writeable
 
     def rows_of(self, encoder: Encoder, observation: Any) -> np.ndarray:
         """Return the flat rows (N, size) behind an observation."""
