@@ -1,4 +1,4 @@
-"""Scripts of the project as modules, for tests."""
+"""Scripts of the project, for tests: as modules, and what they said."""
 
 import importlib.util
 import sys
@@ -19,3 +19,9 @@ def load_script(path: str) -> ModuleType:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def complaints(stderr: str) -> list[str]:
+    """Return the lines of standard error but for the one of the first process that compiles."""
+    compiling = "valety_env: compiling for this machine, once for this version"
+    return [line for line in stderr.splitlines() if not line.startswith(compiling)]

@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 import torch
-from scripts import load_script
+from scripts import complaints, load_script
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from valety_env.agents.neural import ActorCritic, NetworkConfig, read_checkpoint
@@ -261,7 +261,7 @@ def test_numbers_that_are_none_stop_the_run_and_the_last_good_checkpoint_stays(
     flags = ["--learning-rate", "1e25", "--no-anneal-lr"]
     done = call(*TINY, "--runs", str(tmp_path), *flags)
     assert done.returncode == 1
-    (message,) = done.stderr.splitlines()
+    (message,) = complaints(done.stderr)
     (folder,) = tmp_path.iterdir()
     for part in ("step ", "update ", "nan", str(folder / "last.safetensors")):
         assert part in message
