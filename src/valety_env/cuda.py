@@ -14,15 +14,13 @@ from contextlib import AbstractContextManager
 from functools import cache, partial
 from typing import Any
 
-import numba_cuda  # noqa: F401  # numba has a numba.cuda too, which would take its place unseen
 import numpy as np
-import torch
 from numba import config as _config
-from numba import cuda as _cuda
 from numpy import uint32, uint64
 
 from valety_env._intrinsics import local_record
 from valety_env._jit import int64
+from valety_env.agents import needs_extra
 from valety_env.cards import count, nth
 from valety_env.engine import STATE, legal_actions, public_of
 from valety_env.episode import Setup, is_member
@@ -39,6 +37,11 @@ from valety_env.tables import (
     step_tables,
     write_states,
 )
+
+with needs_extra(__name__, "cuda", ("numba_cuda", "torch")):
+    import numba_cuda  # noqa: F401  # numba has a numba.cuda too, which would take its place unseen
+    import torch
+    from numba import cuda as _cuda
 
 # Without types, as numba has none for these.
 config: Any = _config
