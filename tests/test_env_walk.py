@@ -3,10 +3,12 @@
 import copy
 import json
 import pickle
+from collections import Counter
+from typing import ClassVar
 
 import numpy as np
 import pytest
-from aec import GAMES, assert_equal_observations, assert_same, is_over, legal
+from aec import GAMES, assert_equal_observations, assert_same, is_over, legal, play
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -26,7 +28,13 @@ WALK_GAMES = ["valety", "valety-L1", "knaves", "polignac-3", "polignac-6", "poli
 
 
 class Walk(RuleBasedStateMachine):
-    """`env` gets all calls; `shadow` only those that move the game, and must stay its equal."""
+    """`env` gets all calls; `shadow` only those that move the game, and must stay its equal.
+
+    Attributes:
+        checked: what was checked, how often.
+    """
+
+    checked: ClassVar[Counter[str]] = Counter()
 
     @initialize(
         name=st.sampled_from(WALK_GAMES),
@@ -76,6 +84,15 @@ class Walk(RuleBasedStateMachine):
             self.shadow.step(action)
 
     @precondition(lambda self: self.env.agents and not is_over(self.env))
+    @rule(seed=st.integers(0, 99), leave=st.booleans())
+    def play_to_the_end(self, seed: int, leave: bool) -> None:
+        for action in play(self.env, np.random.default_rng(seed)):
+            self.shadow.step(action)
+        while leave and self.env.agents:
+            self.env.step(None)
+            self.shadow.step(None)
+
+    @precondition(lambda self: self.env.agents and not is_over(self.env))
     @rule(action=st.one_of(st.integers(-5, 70), st.integers()))
     def step_illegally(self, action: int) -> None:
         if action in legal(self.env):
@@ -86,6 +103,7 @@ class Walk(RuleBasedStateMachine):
                     each.step(action)
             else:
                 each.step(action)
+        self.checked["illegal action refused, fined or the end"] += 1
         self.fined = self.env.setup.illegal == "penalise"
 
     @precondition(lambda self: self.env.agents and not is_over(self.env))
@@ -95,18 +113,18 @@ class Walk(RuleBasedStateMachine):
     def step_with_a_wrong_type(self, action: object) -> None:
         with pytest.raises(ActionTypeError):
             self.env.step(action)
+        self.checked["wrong type refused"] += 1
 
-    @precondition(lambda self: self.env.agents and is_over(self.env))
-    @rule(action=st.integers(0, 51))
-    def step_after_the_end(self, action: int) -> None:
-        with pytest.raises(ValueError, match="its action is None"):
-            self.env.step(action)
-
-    @precondition(lambda self: not self.env.agents)
-    @rule(action=st.one_of(st.none(), st.integers(0, 51)))
-    def step_when_all_have_left(self, action: int | None) -> None:
-        with pytest.raises(RuntimeError, match="call reset"):
-            self.env.step(action)
+    @precondition(lambda self: is_over(self.env))
+    @rule(action=st.integers(0, 51), none=st.booleans())
+    def step_after_the_end(self, action: int, none: bool) -> None:
+        if self.env.agents:
+            with pytest.raises(ValueError, match="its action is None"):
+                self.env.step(action)
+        else:
+            with pytest.raises(RuntimeError, match="call reset"):
+                self.env.step(None if none else action)
+        self.checked["step after the end refused"] += 1
 
     @rule(seat=st.integers(0, 6))
     def observe(self, seat: int) -> None:
@@ -114,6 +132,7 @@ class Walk(RuleBasedStateMachine):
         observation = self.env.observe(agent)
         assert self.env.observation_space(agent).contains(observation)
         assert self.env.view(agent)[0].seat == self.env.possible_agents.index(agent)
+        self.checked["observation in its space"] += 1
 
     @precondition(lambda self: self.env.agents)
     @rule(times=st.integers(1, 3))
@@ -127,11 +146,13 @@ class Walk(RuleBasedStateMachine):
             assert truncated is False
             assert info is self.env.infos[agent]
         assert self.env.last(observe=False)[0] is None
+        self.checked["last says what the attributes do"] += 1
 
     @rule()
     def render(self) -> None:
         assert isinstance(self.env.render(), str)
         assert self.env.state_space.contains(self.env.state())
+        self.checked["state in its space"] += 1
 
     @rule()
     def save(self) -> None:
@@ -170,6 +191,7 @@ class Walk(RuleBasedStateMachine):
             render_mode="ansi",
         )
         assert other.record() == record
+        self.checked["replay has the same record"] += 1
         if not self.fined:
             self.env = other
 
@@ -185,6 +207,7 @@ class Walk(RuleBasedStateMachine):
             return
         env = self.env
         assert_same(env, self.shadow)
+        self.checked["like its shadow"] += 1
         for each in (env.rewards, env._cumulative_rewards, env.terminations, env.infos):
             assert list(each) == env.agents
         assert list(env.truncations) == env.agents
@@ -197,12 +220,42 @@ class Walk(RuleBasedStateMachine):
             moves = agent == env.agent_selection and not is_over(env)
             assert mask.any() == moves
             assert mask.dtype == np.int8
+        when = "when all have left" if not env.agents else "at the end" if is_over(env) else "going"
+        self.checked[f"attributes {when}"] += 1
+
+
+CHECKS = {
+    "attributes at the end",
+    "attributes going",
+    "attributes when all have left",
+    "illegal action refused, fined or the end",
+    "last says what the attributes do",
+    "like its shadow",
+    "observation in its space",
+    "replay has the same record",
+    "state in its space",
+    "step after the end refused",
+    "wrong type refused",
+}
+
+
+def walk(examples: int, steps: int) -> Counter[str]:
+    """Walk so many times, so many calls at most; return what was checked, how often."""
+    Walk.checked.clear()
+    run_state_machine_as_test(
+        Walk, settings=settings(max_examples=examples, stateful_step_count=steps)
+    )
+    return Walk.checked
 
 
 def test_no_sequence_of_calls_breaks_the_environment() -> None:
-    run_state_machine_as_test(Walk, settings=settings(max_examples=60, stateful_step_count=40))
+    checked = walk(examples=60, steps=40)
+    assert set(checked) == CHECKS
+    assert checked["like its shadow"] > 60 * 20
 
 
 @pytest.mark.slow
 def test_no_long_sequence_of_calls_breaks_the_environment() -> None:
-    run_state_machine_as_test(Walk, settings=settings(max_examples=600, stateful_step_count=100))
+    checked = walk(examples=600, steps=100)
+    assert set(checked) == CHECKS
+    assert checked["like its shadow"] > 600 * 20
