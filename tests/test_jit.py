@@ -44,7 +44,7 @@ def some_of_the_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def folder_of(copy: Path) -> str:
-    code = "from valety_env import _jit; print(_jit.cache_folder())"
+    code = "from valety_env import _cache; print(_cache.cache_folder())"
     return run_python(code, PYTHONPATH=str(copy), VALETY_ENV_CACHE_DIR=str(copy / "cache"))
 
 
@@ -70,7 +70,7 @@ def test_an_edit_of_any_source_starts_a_new_cache(some_of_the_package: Path) -> 
     ids=["our own", "numba's", "the user's"],
 )
 def test_the_cache_lies_in_the_folder_asked_for(variables: dict[str, str], folder: str) -> None:
-    code = "from valety_env import _jit; print(_jit.cache_folder().parent)"
+    code = "from valety_env import _cache; print(_cache.cache_folder().parent)"
     assert Path(run_python(code, **variables)) == Path(folder)
 
 

@@ -22,7 +22,6 @@ from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
 
 from valety_env import _cache
-from valety_env._cache import cache_folder
 
 if TYPE_CHECKING:
 
@@ -33,7 +32,6 @@ else:
 
 __all__ = [
     "JIT_DISABLED",
-    "cache_folder",
     "inlined",
     "int64",
     "kernel",
@@ -115,7 +113,13 @@ class _KernelCache(NullCache):
 
 
 class _Dispatcher(CPUDispatcher):
-    """numba's, with our cache."""
+    """numba's, with our cache.
+
+    Attributes:
+        literals: whether it is compiled anew for each literal that it is given.
+    """
+
+    literals = False
 
     def __init__(
         self,
@@ -129,8 +133,6 @@ class _Dispatcher(CPUDispatcher):
 
 class _Inner(_Dispatcher):
     """A kernel as other kernels call it: Python can't."""
-
-    literals = False
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         # numba would compile anew for every literal that is passed, some kernels two dozen times.
@@ -147,7 +149,6 @@ class _Kernel(_Dispatcher):
     called by kernels alone, and their wrappers are a sixth of a cold start.
     """
 
-    literals = False
     _inner: Any = None
 
     @property

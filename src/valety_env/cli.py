@@ -28,7 +28,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from valety_env._jit import cache_folder
+from valety_env._cache import cache_folder
 from valety_env.agents import AgentError, agent_names, needs_extra, parse_agent_name
 from valety_env.arena import plan_evaluation, versions
 from valety_env.arena.report import print_evaluation

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from valety_env._jit import cache_folder
+from valety_env._cache import cache_folder
 from valety_env.bench.cases import NEAREST
 from valety_env.bench.machine import one_core
 from valety_env.bench.measure import Case, CaseError, Measure, NotRun
