@@ -26,9 +26,10 @@ from rich.table import Table
 from valety_env._intrinsics import local_record
 from valety_env._jit import int64, kernel
 from valety_env.arena import versions
-from valety_env.bench.bounds import row_steps
+from valety_env.bench.cases import COPY_ROW
+from valety_env.bench.loops import stagger
 from valety_env.bench.machine import describe_machine
-from valety_env.bench.measure import Case, Spread, measure_rounds, stepping
+from valety_env.bench.measure import Case, Spread, measure_rounds, ratio_within_rounds, stepping
 from valety_env.bench.peer_programs.serve import Steps
 from valety_env.engine import STATE, next_deal, public_of
 from valety_env.episode import write_mask
@@ -110,11 +111,7 @@ def parts_of(game: str, args: Args) -> list[Case]:
     """Return the parts of a play of a game, and the whole of it."""
     n = args.tables
     env = SelfPlayEnv(game, n, seed=args.seed, reuse_buffers=True)
-    env.reset()
-    for play in range(9):
-        actions = env.sample()
-        actions[play::9] = -1  # illegal: the tables are brought out of step
-        batch = env.step(actions)
+    batch = stagger(env)
     rules, states = env.setup.played.packed, env.states.copy()
     rows, masks = env.setup.encoders[0].flat(batch.observation), batch.action_mask
     words = np.zeros((n, -(-rows.shape[1] // 64)), np.uint64)
@@ -157,16 +154,13 @@ def parts_of(game: str, args: Args) -> list[Case]:
          lambda: look_at(rules, states, sets.copy())),
     ]  # fmt: skip
     return [
-        Case(f"{game} {name}", title, "batch", stepping(partial(again, work, n)), over="copy-row")
+        Case(f"{game} {name}", title, "batch", stepping(partial(again, work, n)))
         for name, title, work in parts
     ]
 
 
 def main(args: Args) -> None:
-    limit = Case(
-        "copy-row", "copying a row of 256 bytes in the cache", "bound", stepping(row_steps)
-    )
-    cases = [limit, *parts_of("valety", args), *parts_of("polignac", args)]
+    cases = [COPY_ROW, *parts_of("valety", args), *parts_of("polignac", args)]
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("measuring")
         found, failed = measure_rounds(
@@ -177,20 +171,19 @@ def main(args: Args) -> None:
         )
     assert not failed, failed
     table = Table("part", "what", "ns", "min … max", "rows copied", box=box.MARKDOWN)
-    times = {s.case.name: [1e9 / rate for rate in s.rates] for s in found}
     results = []
     for series in found:
-        name = series.case.name
-        spread_of = Spread.of(times[name])
-        rows = Spread.of([a / b for a, b in zip(times[name], times["copy-row"], strict=True)])
+        name, title = series.case.name, series.case.title
+        times = Spread.of([1e9 / rate for rate in series.rates])
+        rows = ratio_within_rounds(found[0].rates, series.rates)
         table.add_row(
             name,
-            series.case.title,
-            f"{spread_of.median:.1f}",
-            f"{spread_of.low:.1f} … {spread_of.high:.1f}",
+            title,
+            f"{times.median:.1f}",
+            f"{times.low:.1f} … {times.high:.1f}",
             f"{rows.median:.1f}",
         )
-        results.append({"name": name, "title": series.case.title, "ns": spread_of.to_dict()})
+        results.append({"name": name, "title": title, "ns": times.to_dict()})
     Console(width=110).print(table)
     told = {
         "tables": args.tables,

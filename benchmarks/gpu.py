@@ -27,8 +27,9 @@ from rich.progress import Progress
 from rich.table import Table
 
 from valety_env.arena import versions
+from valety_env.bench.loops import stagger
 from valety_env.bench.machine import describe_machine
-from valety_env.bench.measure import Case, Measure, measure_rounds
+from valety_env.bench.measure import Case, Measure, Spread, measure_rounds, ratio_within_rounds
 from valety_env.vector import Batch, SelfPlayEnv
 
 # What is compared: the game and options.
@@ -138,11 +139,7 @@ def timed(work: Callable[[], None], steps: int) -> Measure:
 def playing(game: str, tables: int, device: str, seed: int) -> Callable[[], Measure]:
     def start() -> Measure:
         env = SelfPlayEnv(game, tables, seed=seed, device=device, reuse_buffers=True)
-        env.reset()
-        for play in range(30):
-            actions = env.sample()
-            actions[play::30] = -1  # illegal: the tables are brought out of step
-            env.step(actions)
+        stagger(env, 30)
 
         def play_on() -> None:
             env.step(env.sample())
@@ -218,17 +215,19 @@ def main(args: Args) -> None:
             lambda what, done, total: bar.update(task, completed=done, total=total),
         )
     assert not failed, failed
-    rates = {series.case.name: series for series in found}
+    rates = {series.case.name: series.rates for series in found}
     table = Table("case", "what", "million/s", "min … max", "times", box=box.MARKDOWN)
     for series in found:
-        case, numbers = series.case, series.to_dict()
-        times = numbers["median"] / rates[case.over].to_dict()["median"] if case.over else 1.0
+        case, speeds = series.case, Spread.of(series.rates)
+        times = ""
+        if case.over:
+            times = f"{ratio_within_rounds(series.rates, rates[case.over]).median:.1f}"
         table.add_row(
             case.name,
             case.title,
-            f"{numbers['median'] / 1e6:,.1f}",
-            f"{numbers['min'] / 1e6:,.1f} … {numbers['max'] / 1e6:,.1f}",
-            f"{times:.1f}" if case.over else "",
+            f"{speeds.median / 1e6:,.1f}",
+            f"{speeds.low / 1e6:,.1f} … {speeds.high / 1e6:,.1f}",
+            times,
         )
     told.print(table)
     gpu = torch.cuda.is_available()
