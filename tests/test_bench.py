@@ -17,7 +17,7 @@ from numpy import uint64
 from scripts import ROOT, load_script
 
 from valety_env import cli, valety_v0
-from valety_env.bench import PEERS, bounds, cases, machine, peers, plan, startup
+from valety_env.bench import PEERS, bounds, cases, loops, machine, peers, plan, startup
 from valety_env.bench.loops import choose_legal
 from valety_env.bench.measure import Case, CaseError, Measure, measure_rounds, ratio_within_rounds
 from valety_env.bench.peer_programs import serve
@@ -40,11 +40,16 @@ def run(*arguments: str) -> int:
 class Played:
     """Plays that the environments themselves were asked for, and that all were legal."""
 
-    def __init__(self, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.plays = 0
         masks: dict[int, np.ndarray] = {}
-        batch_step, aec_step = SelfPlayEnv.step, AECTable.step
+        batch_reset, batch_step, aec_step = SelfPlayEnv.reset, SelfPlayEnv.step, AECTable.step
         single_step, vector_step = SingleEnv.step, VectorSingleEnv.step
+
+        def reset_batch(env: SelfPlayEnv, seed: int | None = None) -> Any:
+            batch = batch_reset(env, seed)
+            masks[id(env)] = batch.action_mask.copy()
+            return batch
 
         def step_batch(env: SelfPlayEnv, actions: np.ndarray, out: Any = None) -> Any:
             mask = masks.get(id(env))
@@ -71,9 +76,10 @@ class Played:
             self.count(envs.action_masks()[np.arange(envs.num_envs), actions])
             return vector_step(envs, actions)
 
+        monkeypatch.setattr(SelfPlayEnv, "reset", reset_batch)
         monkeypatch.setattr(SelfPlayEnv, "step", step_batch)
         # The Gymnasium environment has such a table of its own, at which opponents play too.
-        if case.name.startswith("aec"):
+        if name.startswith("aec"):
             monkeypatch.setattr(AECTable, "step", step_aec)
         monkeypatch.setattr(SingleEnv, "step", step_single)
         monkeypatch.setattr(VectorSingleEnv, "step", step_vector)
@@ -90,7 +96,7 @@ POINTS = [(tables, case.name) for tables in (1, 10) for case in cases.sweep_case
 
 def check_counts(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     measure = case.start()
-    played = Played(case, monkeypatch)
+    played = Played(case.name, monkeypatch)
     # The batch's first step shows its mask, and is not checked.
     first, _ = measure(1e-9)
     played.plays = 0
@@ -127,6 +133,56 @@ def test_tables_that_are_measured_are_out_of_step() -> None:
     plays, tables = np.unique(34 - held, return_counts=True)
     assert plays.tolist() == list(range(34))
     assert tables.max() < 3 * 40
+
+
+def test_of_many_tables_a_part_is_played_and_the_rest_go_on_by_themselves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loops, "PLAYED_TABLES", 136)
+    asked: list[int] = []
+
+    def make(count: int) -> SelfPlayEnv:
+        asked.append(count)
+        return SelfPlayEnv("valety", count, 5)
+
+    env = loops.spread_batch(make, 272)
+    assert asked == [136, 272]
+    np.testing.assert_array_equal(env.states["hand"][:136], env.states["hand"][136:])
+    np.testing.assert_array_equal(env.states["seed"], SelfPlayEnv("valety", 272, 5).seeds)
+    # After an illegal action a table is where any of its seed is at its next episode.
+    episodes = env.states["episode"] + 1
+    env.step(np.full(272, -1))
+    for table in (0, 100, 236):
+        twin = SelfPlayEnv("valety", 272, 5)
+        for _ in range(1 + int(episodes[table])):
+            twin.reset()
+        assert env.states[table].tobytes() == twin.states[table].tobytes()
+
+
+@pytest.mark.parametrize("name", ["batch-valety", "vector-random"])
+def test_of_many_tables_all_play_legally_and_count(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loops, "PLAYED_TABLES", 136)
+    many = [case for case in cases.sweep_cases(500, 3) if case.name == name]
+    check_counts(many[0], monkeypatch)
+
+
+def test_learners_of_many_tables_are_out_of_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "PLAYED_TABLES", 68)
+
+    def make(count: int) -> VectorSingleEnv:
+        return VectorSingleEnv("valety", count, opponent="random")
+
+    envs, infos = loops.spread_vector(make, 68 * 3, 5)
+    np.testing.assert_array_equal(infos["seat"], envs._states["turn"])
+    np.testing.assert_array_equal(envs._states["seed"], envs.seeds)
+    assert len(set(envs.seeds.tolist())) == 68 * 3
+    # All but the first, which was started anew, stand as those that were played.
+    held = np.bitwise_count(envs._states["hand"]).sum(axis=1)
+    np.testing.assert_array_equal(held[68:136], held[136:])
+    np.testing.assert_array_equal(held[1:68], held[69:136])
+    assert len(set(held.tolist())) > 17
 
 
 def test_a_rollout_is_filled_row_after_row() -> None:
@@ -487,7 +543,7 @@ def test_the_program_of_a_peer_imports_it_and_little_else(name: str) -> None:
         elif isinstance(node, ast.ImportFrom):
             found.add(str(node.module).partition(".")[0])
     installed = {re.split(r"[\[=]", requirement)[0] for requirement in peer.requirements}
-    allowed = {"serve", "pyspiel", *installed, *sys.stdlib_module_names}
+    allowed = {"aec_loop", "serve", "pyspiel", *installed, *sys.stdlib_module_names}
     assert found - allowed == set()
 
 
@@ -520,9 +576,25 @@ def test_a_start_is_compared_within_rounds_and_the_first_round_only_warms() -> N
     assert len(folders) == len(set(folders)) == 3 * len(startup.COLD)
 
 
+# Legal actions of a first step, one a table; an import makes none.
+FIRST_PLAYS = {
+    "import": 0,
+    "aec": 1,
+    "aec-polignac": 1,
+    "batch": 4096,
+    "gymnasium": 1,
+    "vector": 4096,
+}
+
+
 @pytest.mark.parametrize("name", [name for name in startup.STARTS if name != startup.BASE])
-def test_what_a_start_does_works(name: str) -> None:
-    exec(startup.STARTS[name][1], {})
+def test_what_a_start_does_is_one_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Played(name, monkeypatch)
+    done: dict[str, Any] = {}
+    exec(startup.STARTS[name][1], done)
+    assert played.plays == FIRST_PLAYS[name]
+    if name == "import":
+        assert done["valety_env"].make_rules("valety") == valety_v0.env().unwrapped.rules
 
 
 def test_a_process_is_timed_until_it_is_done(tmp_path: Path) -> None:

@@ -8,12 +8,10 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.vector import VectorEnv
 
 from valety_env import polignac_v0, valety_v0
 from valety_env.bench.bounds import ROW_BYTES, NoGame, row_steps
 from valety_env.bench.loops import (
-    aec_steps,
     aec_tables_steps,
     batch_steps,
     rollout_steps,
@@ -23,11 +21,13 @@ from valety_env.bench.loops import (
     vector_steps,
 )
 from valety_env.bench.measure import Case, stepping
+from valety_env.bench.peer_programs.aec_loop import aec_steps
 from valety_env.bench.peer_programs.serve import Steps
-from valety_env.single import register_all
 from valety_env.vector import SelfPlayEnv
 
-ROWS = "copy-row"
+COPY_ROW = Case(
+    "copy-row", f"copying {ROW_BYTES} bytes in cache", "bound", stepping(row_steps), "rows"
+)
 NO_GAME = "aec-no-game"
 # What a peer's batch, or its environment of one game, is compared with.
 NEAREST = {"batch": "batch-valety", "scalar": "aec-valety"}
@@ -38,7 +38,8 @@ _NEW_ARRAYS = "new arrays at every step"
 
 
 def _batch(game: str, tables: int, seed: int, **options: Any) -> SelfPlayEnv:
-    return spread_batch(SelfPlayEnv(game, tables, seed, **{"reuse_buffers": True, **options}))
+    options = {"seed": seed, "reuse_buffers": True, **options}
+    return spread_batch(lambda count: SelfPlayEnv(game, count, **options), tables)
 
 
 def _play_batch(game: str, tables: int, seed: int, **options: Any) -> Steps:
@@ -54,18 +55,20 @@ def _play_rollout(tables: int, seed: int, dtype: str) -> Steps:
     return rollout_steps(env, rows)
 
 
+def _play_polignac_aec(players: int, seed: int) -> Steps:
+    return aec_steps(polignac_v0.env(num_players=players), seed)
+
+
 def _play_scalar(tables: int, seed: int) -> Steps:
-    register_all()
     make = partial(gymnasium.make, "valety/Valety-v0", opponent="heuristic")
     return scalar_steps([make() for _ in range(tables)], seed)
 
 
 def _play_vector(tables: int, seed: int, opponent: str) -> Steps:
-    register_all()
-    envs: VectorEnv[Any, Any, Any] = gymnasium.make_vec(
-        "valety/Valety-v0", num_envs=tables, opponent=opponent
-    )
-    return vector_steps(envs, spread_vector(envs, seed), seed)
+    def make(count: int) -> Any:
+        return gymnasium.make_vec("valety/Valety-v0", num_envs=count, opponent=opponent)
+
+    return vector_steps(*spread_vector(make, tables, seed), seed)
 
 
 def own_cases(tables: int, seed: int) -> list[Case]:
@@ -73,7 +76,7 @@ def own_cases(tables: int, seed: int) -> list[Case]:
     many = 4 * tables
 
     def batch(name: str, title: str, start: Callable[[], Steps], **more: Any) -> Case:
-        return Case(name, title, "batch", stepping(start), **{"over": ROWS, **more})
+        return Case(name, title, "batch", stepping(start), **{"over": COPY_ROW.name, **more})
 
     def aec(name: str, title: str, start: Callable[[], Steps]) -> Case:
         return Case(name, title, "scalar", stepping(start), over=NO_GAME)
@@ -84,19 +87,16 @@ def own_cases(tables: int, seed: int) -> list[Case]:
     def valety(tables: int, **options: Any) -> Callable[[], Steps]:
         return partial(_play_batch, "valety", tables, seed, **options)
 
-    polignac = partial(_play_batch, "polignac", tables, seed)
     return [
-        Case(ROWS, f"copying {ROW_BYTES} bytes in cache", "bound", stepping(row_steps), "rows"),
+        COPY_ROW,
         batch("batch-valety", f"batch, Valety, {tables:,} tables", valety(tables)),
-        batch(
-            "batch-polignac-4",
-            f"batch, Polignac, 4 players, {tables:,} tables",
-            partial(polignac, num_players=4),
-        ),
-        batch(
-            "batch-polignac-6",
-            f"batch, Polignac, 6 players, {tables:,} tables",
-            partial(polignac, num_players=6),
+        *(
+            batch(
+                f"batch-polignac-{players}",
+                f"batch, Polignac, {players} players, {tables:,} tables",
+                partial(_play_batch, "polignac", tables, seed, num_players=players),
+            )
+            for players in (4, 6)
         ),
         batch(
             "batch-valety-new-arrays",
@@ -136,15 +136,13 @@ def own_cases(tables: int, seed: int) -> list[Case]:
             unit="steps",
         ),
         aec("aec-valety", "AEC, Valety", lambda: aec_steps(valety_v0.env(), seed)),
-        aec(
-            "aec-polignac-4",
-            "AEC, Polignac, 4 players",
-            lambda: aec_steps(polignac_v0.env(num_players=4), seed),
-        ),
-        aec(
-            "aec-polignac-6",
-            "AEC, Polignac, 6 players",
-            lambda: aec_steps(polignac_v0.env(num_players=6), seed),
+        *(
+            aec(
+                f"aec-polignac-{players}",
+                f"AEC, Polignac, {players} players",
+                partial(_play_polignac_aec, players, seed),
+            )
+            for players in (4, 6)
         ),
         learners(
             "gymnasium-heuristic",

@@ -34,34 +34,31 @@ def _number(value: float) -> str:
     return f"{value:#.3g}".rstrip(".")
 
 
-def _rates(series: Series) -> list[str]:
-    spread = Spread.of(series.rates)
-    return [_number(spread.median), f"{_number(spread.low)} … {_number(spread.high)}"]
-
-
 def _titled(series: Series) -> str:
     note = series.case.note
     return series.case.title + (f" ({note})" if note else "")
 
 
+def _speeds(table: Table, report: Report, rows: list[tuple[str, Series]]) -> Table:
+    """Add rows, each a name and its series, with their ratios and what these are of."""
+    for name, series in rows:
+        spread, ratio = Spread.of(series.rates), report.ratio(series)
+        told = [_NOTHING, ""] if ratio is None else [_number(ratio.median), str(series.case.over)]
+        slowest_to_fastest = f"{_number(spread.low)} … {_number(spread.high)}"
+        table.add_row(*map(Text, [name, _number(spread.median), slowest_to_fastest, *told]))
+    return table
+
+
 def own_table(report: Report) -> Table:
     """Return our own cases and their bounds, each with how it compares."""
     table = _table("case", "steps/s", "min … max", "ratio", "of")
-    for series in report.own:
-        ratio = report.ratio(series)
-        told = (_NOTHING, "") if ratio is None else (_number(ratio.median), series.case.over)
-        table.add_row(*map(Text, [series.case.name, *_rates(series), *map(str, told)]))
-    return table
+    return _speeds(table, report, [(series.case.name, series) for series in report.own])
 
 
 def peers_table(report: Report) -> Table:
     """Return the cases of the peers, each with how many times as fast our nearest is."""
     table = _table("peer", "steps/s", "min … max", "ours, ratio", "of")
-    for series in report.peers:
-        ratio = report.ratio(series)
-        told = (_NOTHING, "") if ratio is None else (_number(ratio.median), series.case.over)
-        table.add_row(*map(Text, [_titled(series), *_rates(series), *map(str, told)]))
-    return table
+    return _speeds(table, report, [(_titled(series), series) for series in report.peers])
 
 
 def starts_table(starts: list[Start]) -> Table:

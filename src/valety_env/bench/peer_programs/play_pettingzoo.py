@@ -1,31 +1,15 @@
 """PettingZoo Classic: the loop of its documentation."""
 
 import importlib
-import random
 from collections.abc import Iterator
 
-import numpy as np
+from aec_loop import aec_steps
 from serve import Case, seed, serve
 
 
 def play(module: str) -> Iterator[int]:
-    """Play episode after episode through `agent_iter`, `last` and `step`."""
-    environment = importlib.import_module(f"pettingzoo.classic.{module}").env()
-    draw = random.Random(seed()).random
-    environment.reset(seed=seed())
-    while True:
-        steps = 0
-        for _ in environment.agent_iter():
-            observation, _, termination, truncation, _ = environment.last()
-            if termination or truncation:
-                action = None
-            else:
-                legal = np.flatnonzero(observation["action_mask"])
-                action = legal[int(draw() * len(legal))]
-                steps += 1
-            environment.step(action)
-        yield steps
-        environment.reset()
+    """Play episode after episode of an environment."""
+    return aec_steps(importlib.import_module(f"pettingzoo.classic.{module}").env(), seed())
 
 
 NOTE = "observation of {} numbers"
