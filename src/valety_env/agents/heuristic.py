@@ -41,10 +41,10 @@ from valety_env.cards import (
     count,
     highest,
     lowest,
+    one_of,
     suit_cards,
 )
 from valety_env.engine import CALLS, NOBODY, beats, penalty
-from valety_env.observations import one_of
 from valety_env.rules import MAX_PLAYERS, SCORING_TRICKS, Rules
 from valety_env.view import unseen_cards
 
