@@ -217,52 +217,17 @@ def observe_some(
 
 
 @parallel_kernel
-def advance_in_parallel(
-    code: int | None,
-    rules: np.ndarray,
-    states: np.ndarray,
-    finals: np.ndarray,
-    actions: np.ndarray,
-    options: int,
-    fine: float,
-    rewards: np.ndarray,
-    terminated: np.ndarray,
-    rows: np.ndarray,
-    masks: np.ndarray,
-    seats: np.ndarray,
-    bounds: np.ndarray,
-) -> None:
+def advance_in_parallel(bounds: np.ndarray, *arguments: Any) -> None:
     """Do what `advance_tables` does to the ranges bounds[t]..bounds[t + 1]-1, a thread each."""
     for thread in prange(bounds.size - 1):
-        advance_tables(
-            code,
-            rules,
-            states,
-            finals,
-            actions,
-            options,
-            fine,
-            rewards,
-            terminated,
-            rows,
-            masks,
-            seats,
-            bounds[thread],
-            bounds[thread + 1],
-        )
+        advance_tables(*arguments, bounds[thread], bounds[thread + 1])  # type: ignore[call-arg]
 
 
 @parallel_kernel
-def sample_in_parallel(
-    rules: np.ndarray,
-    states: np.ndarray,
-    key: np.uint64,
-    actions: np.ndarray,
-    bounds: np.ndarray,
-) -> None:
+def sample_in_parallel(bounds: np.ndarray, *arguments: Any) -> None:
     """Do what `sample_actions` does to the ranges bounds[t]..bounds[t + 1]-1, a thread each."""
     for thread in prange(bounds.size - 1):
-        sample_actions(rules, states, key, actions, bounds[thread], bounds[thread + 1])
+        sample_actions(*arguments, bounds[thread], bounds[thread + 1])  # type: ignore[call-arg]
 
 
 class Tables:
@@ -393,7 +358,7 @@ class Tables:
     ) -> None:
         """Call a kernel for all tables, or its parallel twin for each thread's share of them."""
         if self._threads > 1 and usable_threads(self._threads) > 1:
-            share_out(parallel, self._threads, *arguments, self._bounds)
+            share_out(parallel, self._threads, self._bounds, *arguments)
         else:
             self._in_turn(kernel, *arguments)
 
