@@ -32,7 +32,7 @@ from valety_env.bench.measure import Case, Spread, measure_rounds, stepping
 from valety_env.bench.peer_programs.serve import Steps
 from valety_env.engine import STATE, next_deal, public_of
 from valety_env.episode import write_mask
-from valety_env.observations import BITS, FLAT, spread, write_bits
+from valety_env.observations import BITS, flat_bits, spread
 from valety_env.tables import legal_sets, observe_tables, sample_actions, step_tables
 from valety_env.vector import SelfPlayEnv
 from valety_env.view import VIEW, look
@@ -80,7 +80,7 @@ def compose(rules: np.ndarray, states: np.ndarray, words: np.ndarray) -> None:
         state = states[i]
         seat = int64(state.turn)
         bits = new_bits()
-        write_bits(FLAT, rules[0], public_of(state), seat, state.hand[seat], bits)
+        flat_bits(rules[0], public_of(state), seat, state.hand[seat], bits)
         for word in range(words.shape[1]):
             words[i, word] = bits.words[word]
 
@@ -125,7 +125,7 @@ def parts_of(game: str, args: Args) -> list[Case]:
 
     finals = np.zeros(n, STATE)
     rewards, ended = batch.rewards.copy(), batch.terminated.copy()
-    step = (False, False, 0, -1.0, rewards, ended, 0, n)
+    step = (0, -1.0, rewards, ended, 0, n)
     key = uint64(args.seed)
 
     def whole() -> None:
@@ -140,7 +140,7 @@ def parts_of(game: str, args: Args) -> list[Case]:
         step_tables(rules, dealt, finals, chosen, *step)
 
     def observe() -> None:
-        observe_tables(0, rules, states, rows, masks, batch.seat, 0, n)
+        observe_tables(None, rules, states, rows, masks, batch.seat, 0, n)
 
     parts: list[tuple[str, str, Callable[[], None]]] = [
         ("whole", "env.step(env.sample())", whole),

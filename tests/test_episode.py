@@ -13,9 +13,11 @@ from tables import GAMES, Table, follow_match, observed, random_rules
 from valety_env.cards import GENERAL, PASS, cards_of
 from valety_env.engine import legal_actions, play
 from valety_env.episode import (
+    BY_POINTS,
     DEAL_ENDED,
     EPISODE_ENDED,
     GOES_ON,
+    ONE_DEAL,
     Setup,
     decision_key,
     is_member,
@@ -36,7 +38,8 @@ def settled(
 ) -> tuple[int, list[float]]:
     """Return what `settle` finds at a table and the rewards it gives."""
     rewards = np.full(table.num_players, 7.0)
-    found = settle(table.record, table.state, single_deal, by_points, rewards[None], 0)
+    options = ONE_DEAL * single_deal | BY_POINTS * by_points
+    found = settle(table.record, table.state, options, rewards[None], 0)
     return int(found), rewards.tolist()
 
 

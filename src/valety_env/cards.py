@@ -68,6 +68,12 @@ def bit(card: int) -> np.uint64:
 
 
 @inlined
+def one_of(place: int) -> np.uint64:
+    """Return a set of one, a card, suit or seat; the empty set of none, −1."""
+    return bit(place) if place >= 0 else EMPTY
+
+
+@inlined
 def suit_cards(suit: int) -> np.uint64:
     """Return the set of all 13 cards of a suit 0..3."""
     return _SUIT_0 << np.uint64(NUM_RANKS * suit)

@@ -24,7 +24,7 @@ from valety_env.agents import needs_extra
 from valety_env.cards import count, nth
 from valety_env.engine import STATE, legal_actions, public_of
 from valety_env.episode import Setup, is_member
-from valety_env.observations import BITS, TOKENS, Encoder, write_bits
+from valety_env.observations import BITS, PLANES, TOKENS, Encoder, flat_bits, planes_bits
 from valety_env.rng import below, mix
 from valety_env.rules import RULES
 from valety_env.tables import (
@@ -33,7 +33,6 @@ from valety_env.tables import (
     read_actions,
     refuse_actions,
     start_tables,
-    step_options,
     step_tables,
     write_states,
 )
@@ -78,9 +77,7 @@ def step(
     states: np.ndarray,
     finals: np.ndarray,
     actions: np.ndarray,
-    single_deal: bool,
-    by_points: bool,
-    illegal: int,
+    options: int,
     fine: float,
     rewards: np.ndarray,
     terminated: np.ndarray,
@@ -88,20 +85,7 @@ def step(
     """Do what `step_tables` does, one thread a table: a finished one is left in its own place."""
     i = cuda.grid(1)
     if i < states.size:
-        step_tables(
-            rules,
-            states,
-            finals,
-            actions,
-            single_deal,
-            by_points,
-            illegal,
-            fine,
-            rewards,
-            terminated,
-            i,
-            i + 1,
-        )
+        step_tables(rules, states, finals, actions, options, fine, rewards, terminated, i, i + 1)
 
 
 @device_kernel
@@ -123,7 +107,10 @@ def observe_bits(
         state = states[i]
         seat = int64(state.turn)
         bits = _new_bits()
-        write_bits(code, rules[0], public_of(state), seat, state.hand[seat], bits)
+        if code == PLANES:
+            planes_bits(rules[0], public_of(state), seat, state.hand[seat], bits)
+        else:
+            flat_bits(rules[0], public_of(state), seat, state.hand[seat], bits)
         for word in range(words.shape[0]):
             words[word, i] = bits.words[word]
         sets[i] = legal_actions(rules[0], state)
@@ -220,7 +207,7 @@ class CudaTables:
         self.demand = f"contiguous and on {self.device}"
         self._num_envs = num_envs
         self._encoder = setup.encoders[0]
-        self._options = step_options(setup)
+        self._options = (setup.options, setup.fine)
         self._state_bytes = self.empty((num_envs * STATE.itemsize,), np.uint8).zero_()
         self._final_bytes = torch.zeros_like(self._state_bytes)
         packed = np.frombuffer(setup.played.packed.tobytes(), np.uint8).copy()

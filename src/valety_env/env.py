@@ -20,13 +20,11 @@ from pettingzoo.utils.env import AECIterable
 from valety_env.cards import GENERAL, PASS, cards_of, parse_card
 from valety_env.engine import DEAL_OVER, MATCH_OVER, STATE
 from valety_env.episode import (
-    BY_POINTS,
     DEAL_ENDED,
     EPISODE_ENDED,
     GOES_ON,
     ILLEGAL_ACTION,
     NO_ACTION,
-    ONE_DEAL,
     ActionTypeError,
     IllegalActionError,
     give_hands,
@@ -156,8 +154,11 @@ class AECTable(AECEnv[str, Observation, int]):  # type: ignore[misc]
         self._rules = setup.played.packed
         self._states = np.zeros(1, STATE)
         self._finals = np.zeros(1, STATE)
-        self._codes = np.array([e.code for e in setup.encoders], np.int8)
-        self._options = ONE_DEAL * setup.single_deal | BY_POINTS * setup.by_points
+        self._options = setup.options
+        # What kernels are given of the encoders, as `Encoder.kernel_code`.
+        self._codes: np.ndarray | None = None
+        if any(e.kernel_code is not None for e in setup.encoders):
+            self._codes = np.array([e.code for e in setup.encoders], np.int8)
         self._step_rewards = np.zeros((1, len(setup.agents)))
         self._deals: list[np.ndarray] = []
         self._seed: int | None = None

@@ -37,7 +37,6 @@ from valety_env.engine import (
 )
 from valety_env.notation import game_to_text
 from valety_env.observations import (
-    FLAT,
     FLAT_SIZE_2,
     FLAT_SIZE_7,
     Encoder,
@@ -64,7 +63,8 @@ ILLEGAL_ACTION = -1
 # In place of an action: only observe. No number that a user gives comes to it as this.
 NO_ACTION = -2
 # Its options: one deal is the episode; rewards are points. A number passes faster than two bools.
-ONE_DEAL, BY_POINTS = 1, 2
+# The options of an environment that kernels need, or'ed.
+ONE_DEAL, BY_POINTS, PENALISE = 1, 2, 4
 
 
 class IllegalActionError(ValueError):
@@ -115,6 +115,12 @@ class Setup:
     def by_points(self) -> bool:
         """Whether rewards are points at each deal's end."""
         return self.reward == "points"
+
+    @property
+    def options(self) -> int:
+        """What kernels need of these: ONE_DEAL, BY_POINTS and PENALISE, or'ed."""
+        penalise = self.illegal == "penalise"
+        return ONE_DEAL * self.single_deal | BY_POINTS * self.by_points | PENALISE * penalise
 
     @cached_property
     def agents(self) -> tuple[str, ...]:
@@ -301,24 +307,16 @@ def state_layout(rules: Rules) -> Layout:
 
 
 @inlined
-def settle(
-    rules: np.record,
-    state: np.record,
-    single_deal: bool,
-    by_points: bool,
-    rewards: np.ndarray,
-    i: int,
-) -> int:
+def settle(rules: np.record, state: np.record, options: int, rewards: np.ndarray, i: int) -> int:
     """Give the rewards of the action just played.
 
     Args:
         rules: one `RULES` record.
         state: one `STATE` record after `engine.play`; when a deal that is the episode has ended,
             its winners become those of the deal.
-        single_deal: whether one deal is the episode.
-        by_points: rewards are points at each deal's end, own minus the mean of the others',
-            charges negative; else at the end (n/w − 1)/(n − 1) to each of w winners among n
-            players and −1/(n − 1) to the others.
+        options: `Setup.options`. ONE_DEAL: one deal is the episode. BY_POINTS: rewards are points
+            at each deal's end, own minus the mean of the others', charges negative; else at the end
+            (n/w − 1)/(n − 1) to each of w winners among n players and −1/(n − 1) to the others.
         rewards: float (N, players); row `i` is overwritten.
         i: which row.
 
@@ -331,9 +329,9 @@ def settle(
     if state.phase < DEAL_OVER:
         return GOES_ON
     over = state.phase == MATCH_OVER
-    if over and single_deal:
+    if over and options & ONE_DEAL:
         state.winners = deal_winners(rules, state)
-    if by_points:
+    if options & BY_POINTS:
         total = 0
         for seat in range(players):
             total += deal_points(rules, state, seat)
@@ -371,7 +369,7 @@ def write_mask(legal: np.uint64, masks: np.ndarray, i: int) -> None:
 
 @inlined
 def observe(
-    code: int,
+    code: int | None,
     rules: np.record,
     state: np.record,
     seat: int,
@@ -397,7 +395,7 @@ def observe(
 @kernel
 def write_state(rules: np.record, state: np.record, rows: np.ndarray, i: int) -> None:
     """Write the whole table into row `i` of `rows`, laid out by `state_layout`."""
-    encode(FLAT, rules, public_of(state), 0, state.hand[0], rows, i)
+    encode(None, rules, public_of(state), 0, state.hand[0], rows, i)
     two = rules.num_players == 2
     public = FLAT_SIZE_2 if two else FLAT_SIZE_7
     seats = 2 if two else MAX_PLAYERS
@@ -441,7 +439,7 @@ def step_table(
     rules: np.ndarray,
     states: np.ndarray,
     finals: np.ndarray,
-    codes: np.ndarray,
+    codes: np.ndarray | None,
     options: int,
     seat: int,
     action: int,
@@ -458,8 +456,8 @@ def step_table(
         rules: `RULES` (1,).
         states: `STATE` (1,).
         finals: `STATE` (1,); a deal that has ended within a match is left there.
-        codes: int8 (players,), the seats' encoders.
-        options: ONE_DEAL and BY_POINTS, or'ed.
+        codes: int8 (players,), the seats' encoders; None if all have rows of `flat_v0`.
+        options: `Setup.options`.
         seat: who observes under NO_ACTION; else not read.
         action: any integer; an illegal one changes nothing. NO_ACTION: `seat` observes the table
             as it is.
@@ -478,14 +476,16 @@ def step_table(
         if not is_member(legal_actions(rules[0], state), action):
             return ILLEGAL_ACTION, seat
         play(rules[0], state, action)
-        single_deal, by_points = options & ONE_DEAL != 0, options & BY_POINTS != 0
-        ended = settle(rules[0], state, single_deal, by_points, rewards, 0)
+        ended = settle(rules[0], state, options, rewards, 0)
         if ended == DEAL_ENDED:
             finals[0] = states[0]
             next_deal(rules[0], state)
         seat = int64(state.turn)
     if ended != EPISODE_ENDED:
-        observe(int64(codes[seat]), rules[0], state, seat, rows, masks, 0)
+        if codes is None:
+            observe(None, rules[0], state, seat, rows, masks, 0)
+        else:
+            observe(int64(codes[seat]), rules[0], state, seat, rows, masks, 0)
         for each in range(masks.shape[1]):
             masks[1 + seat, each] = masks[0, each]
     return ended, seat

@@ -24,6 +24,7 @@ from valety_env.episode import (
     DEAL_ENDED,
     EPISODE_ENDED,
     GOES_ON,
+    PENALISE,
     ActionTypeError,
     Setup,
     is_member,
@@ -34,9 +35,6 @@ from valety_env.episode import (
 from valety_env.observations import Encoder
 from valety_env.rng import below, mix
 from valety_env.threads import share_out, usable_threads
-
-# What a table does with an illegal action.
-TERMINATE, PENALISE = range(2)
 
 
 @kernel
@@ -68,9 +66,7 @@ def step_tables(
     states: np.ndarray,
     finals: np.ndarray,
     actions: np.ndarray,
-    single_deal: bool,
-    by_points: bool,
-    illegal: int,
+    options: int,
     fine: float,
     rewards: np.ndarray,
     terminated: np.ndarray,
@@ -85,9 +81,7 @@ def step_tables(
         finals: `STATE` (N,); the finished tables of the range are left at low, low + 1, …, in
             their order: memory is touched only for as many as end together.
         actions: integers (N,), legal or not.
-        single_deal: as in `settle`.
-        by_points: as in `settle`.
-        illegal: TERMINATE or PENALISE.
+        options: `Setup.options`.
         fine: the reward for an illegal action.
         rewards: float (N, players), overwritten.
         terminated: bool (N,), overwritten.
@@ -100,12 +94,12 @@ def step_tables(
         state = states[i]
         if is_member(legal_actions(rules[0], state), action):
             play(rules[0], state, action)
-            ended = settle(rules[0], state, single_deal, by_points, rewards, i)
+            ended = settle(rules[0], state, options, rewards, i)
         else:
             for seat in range(int64(rules[0].num_players)):
                 rewards[i, seat] = 0.0
             rewards[i, int64(state.turn)] = fine
-            ended = EPISODE_ENDED if illegal == TERMINATE else GOES_ON
+            ended = GOES_ON if options & PENALISE else EPISODE_ENDED
         terminated[i] = ended == EPISODE_ENDED
         if ended == DEAL_ENDED:
             next_deal(rules[0], state)
@@ -117,7 +111,7 @@ def step_tables(
 
 @kernel
 def observe_tables(
-    code: int,
+    code: int | None,
     rules: np.ndarray,
     states: np.ndarray,
     rows: np.ndarray,
@@ -135,14 +129,12 @@ def observe_tables(
 
 @kernel
 def advance_tables(
-    code: int,
+    code: int | None,
     rules: np.ndarray,
     states: np.ndarray,
     finals: np.ndarray,
     actions: np.ndarray,
-    single_deal: bool,
-    by_points: bool,
-    illegal: int,
+    options: int,
     fine: float,
     rewards: np.ndarray,
     terminated: np.ndarray,
@@ -156,20 +148,7 @@ def advance_tables(
 
     One loop after the other: what a table's play has just written is slow to read at once.
     """
-    step_tables(
-        rules,
-        states,
-        finals,
-        actions,
-        single_deal,
-        by_points,
-        illegal,
-        fine,
-        rewards,
-        terminated,
-        low,
-        high,
-    )
+    step_tables(rules, states, finals, actions, options, fine, rewards, terminated, low, high)
     observe_tables(code, rules, states, rows, masks, seats, low, high)
 
 
@@ -224,7 +203,7 @@ def write_states(
 
 @kernel
 def observe_some(
-    code: int,
+    code: int | None,
     rules: np.ndarray,
     states: np.ndarray,
     tables: np.ndarray,
@@ -239,14 +218,12 @@ def observe_some(
 
 @parallel_kernel
 def advance_in_parallel(
-    code: int,
+    code: int | None,
     rules: np.ndarray,
     states: np.ndarray,
     finals: np.ndarray,
     actions: np.ndarray,
-    single_deal: bool,
-    by_points: bool,
-    illegal: int,
+    options: int,
     fine: float,
     rewards: np.ndarray,
     terminated: np.ndarray,
@@ -263,9 +240,7 @@ def advance_in_parallel(
             states,
             finals,
             actions,
-            single_deal,
-            by_points,
-            illegal,
+            options,
             fine,
             rewards,
             terminated,
@@ -311,9 +286,9 @@ class Tables:
     def __init__(self, setup: Setup, num_envs: int, threads: int) -> None:
         self.states = np.zeros(num_envs, STATE)
         self._finals = np.zeros(num_envs, STATE)
-        self._options = step_options(setup)
+        self._options = (setup.options, setup.fine)
         self._rules = setup.played.packed
-        self._code = setup.encoders[0].code
+        self._code = setup.encoders[0].kernel_code
         self._threads = threads
         # Thread t has the tables bounds[t]..bounds[t + 1]-1.
         bounds = [num_envs * t // threads for t in range(threads + 1)]
@@ -426,12 +401,6 @@ class Tables:
         """Call a kernel for each thread's share of the tables, one after the other."""
         for low, high in pairwise(self._bounds.tolist()):
             kernel(*arguments, low, high)
-
-
-def step_options(setup: Setup) -> tuple[bool, bool, int, float]:
-    """Return what `step_tables` takes from `single_deal` to `fine`."""
-    illegal = PENALISE if setup.illegal == "penalise" else TERMINATE
-    return setup.single_deal, setup.by_points, illegal, setup.fine
 
 
 def read_actions(given: Any, num_envs: int) -> np.ndarray:

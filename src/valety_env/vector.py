@@ -323,7 +323,7 @@ class SelfPlayEnv:
         rows = np.empty((len(tables), encoder.layout.size), self.setup.dtype)
         masks = np.empty((len(tables), self.num_actions), np.int8)
         rules = self.setup.played.packed
-        observe_some(encoder.code, rules, states, tables, seats, rows, masks)
+        observe_some(encoder.kernel_code, rules, states, tables, seats, rows, masks)
         return encoder.shaped(rows), masks
 
     def sample(self) -> np.ndarray:

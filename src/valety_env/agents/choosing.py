@@ -86,7 +86,7 @@ def forget_match(rules: np.record, view: np.record) -> None:
 
 @kernel
 def encode_shown(
-    code: int,
+    code: int | None,
     rules: np.ndarray,
     views: np.ndarray,
     single_deal: bool,

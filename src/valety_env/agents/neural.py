@@ -259,7 +259,7 @@ def apply_network(
 
 @kernel
 def choose_actions(
-    code: int,
+    code: int | None,
     rules: np.ndarray,
     views: np.ndarray,
     legal: np.ndarray,
@@ -347,7 +347,7 @@ class NeuralAgent:
             )
         self.name = name
         self.temperature = temperature
-        self._code = make_encoder(encoder, rules).code
+        self._code = make_encoder(encoder, rules).kernel_code
         self._single_deal = episode == "deal"
         # Whatever is played, the network sees only what it could see in training.
         self._rules = rules.replace(max_deals=1 if self._single_deal else max_deals).packed

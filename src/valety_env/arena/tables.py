@@ -19,6 +19,7 @@ from valety_env.engine import (
     start_match,
 )
 from valety_env.episode import (
+    BY_POINTS,
     DEAL_ENDED,
     EPISODE_ENDED,
     GOES_ON,
@@ -112,7 +113,7 @@ def advance(
     states: np.ndarray,
     tables: np.ndarray,
     actions: np.ndarray,
-    single_deal: bool,
+    options: int,
     rewards: np.ndarray,
     points: np.ndarray,
     wins: np.ndarray,
@@ -124,7 +125,7 @@ def advance(
         states: `STATE` (T,), changed in place.
         tables: int64 (n,).
         actions: int64 (n,).
-        single_deal: whether one deal is the episode.
+        options: `Setup.options`, and BY_POINTS.
         rewards: float64 (1, seats), scratch.
         points: float64 (T, seats), added to at the end of a deal.
         wins: float64 (T, seats), written at the end of the episode.
@@ -140,7 +141,7 @@ def advance(
         if state.phase != CALLS:
             cards += 1
         play(rules[0], state, int64(actions[j]))
-        ended = settle(rules[0], state, single_deal, True, rewards, 0)
+        ended = settle(rules[0], state, options, rewards, 0)
         if ended == GOES_ON:
             continue
         for seat in range(seats):
@@ -231,7 +232,7 @@ def play_tables(
                 states,
                 tables[:n],
                 actions,
-                setup.single_deal,
+                setup.options | BY_POINTS,
                 rewards,
                 points,
                 wins,

@@ -17,6 +17,7 @@ from valety_env.engine import DEAL_OVER, STATE, legal_actions, next_deal, play, 
 from valety_env.episode import (
     DEAL_ENDED,
     EPISODE_ENDED,
+    PENALISE,
     ActionTypeError,
     IllegalActionError,
     Setup,
@@ -35,9 +36,6 @@ from valety_env.view import VIEW
 
 Observation = Any  # an array or a dict of named arrays, or either with the masks
 
-# What `play_some` does with an illegal action: the first two for learners, the last for opponents.
-_TERMINATE, _PENALISE, _REPORT = range(3)
-
 
 @kernel
 def play_some(
@@ -47,9 +45,8 @@ def play_some(
     tables: np.ndarray,
     actions: np.ndarray,
     learners: np.ndarray,
-    single_deal: bool,
-    by_points: bool,
-    illegal: int,
+    options: int,
+    report: bool,
     fine: float,
     seat_rewards: np.ndarray,
     rewards: np.ndarray,
@@ -66,9 +63,8 @@ def play_some(
         tables: (k,).
         actions: (k,).
         learners: (N,), seats.
-        single_deal: as in `settle`.
-        by_points: as in `settle`.
-        illegal: _TERMINATE or _PENALISE, or _REPORT: stop there.
+        options: `Setup.options`.
+        report: stop at an illegal action.
         fine: the reward for an illegal action.
         seat_rewards: float (1, players), scratch.
         rewards: float (N,), added to.
@@ -86,15 +82,15 @@ def play_some(
         state = states[i]
         action = int64(actions[j])
         if not is_member(legal_actions(rules[0], state), action):
-            if illegal == _REPORT:
+            if report:
                 return -1 - j
             rewards[i] += fine
-            ended[i] = illegal == _TERMINATE
+            ended[i] = not options & PENALISE
             continue
         play(rules[0], state, action)
         # Most plays end nothing, and bring nothing.
         if state.phase >= DEAL_OVER:
-            result = settle(rules[0], state, single_deal, by_points, seat_rewards, 0)
+            result = settle(rules[0], state, options, seat_rewards, 0)
             rewards[i] += seat_rewards[0, int64(learners[i])]
             ended[i] = result == EPISODE_ENDED
             if result == DEAL_ENDED:
@@ -151,7 +147,7 @@ def begin_some(
 
 @kernel
 def observe_learners(
-    code: int,
+    code: int | None,
     rules: np.ndarray,
     states: np.ndarray,
     learners: np.ndarray,
@@ -386,7 +382,7 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             return left
         tables, legal = self._tables[:rows], self._legal[:rows]
         actions = self._line.act(agent, self._views[:rows], legal, self._keys[:rows])
-        left = self._play(tables, actions, _REPORT, rewards, ended, left - rows)
+        left = self._play(tables, actions, True, rewards, ended, left - rows)
         if left < 0:
             wrong = -1 - left
             seat = int(self._states[tables[wrong]].turn)
@@ -397,7 +393,7 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         self,
         tables: np.ndarray,
         actions: np.ndarray,
-        illegal: int,
+        report: bool,
         rewards: np.ndarray,
         ended: np.ndarray,
         left: int,
@@ -409,9 +405,8 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             tables,
             actions,
             self._learners,
-            self.setup.single_deal,
-            self.setup.by_points,
-            illegal,
+            self.setup.options,
+            report,
             self.setup.fine,
             self._seat_rewards,
             rewards,
@@ -441,10 +436,9 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         actions = self._check_actions(actions)
         rewards = np.zeros(self.num_envs)
         terminated = np.zeros(self.num_envs, np.bool_)
-        illegal = _PENALISE if self.setup.illegal == "penalise" else _TERMINATE
         # An error on the way, as of an opponent, leaves tables that only a reset can mend.
         self._masks = None
-        left = self._play(self._all, actions, illegal, rewards, terminated, 0)
+        left = self._play(self._all, actions, False, rewards, terminated, 0)
         self._play_opponents(left, rewards, terminated)
         self._steps += 1
         if self._limit is None:
@@ -506,7 +500,7 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         n = len(states)
         totals = np.empty((n, self.setup.rules.num_players), np.int64)
         points, win = np.empty(n), np.empty(n)
-        code = self.setup.encoders[0].code
+        code = self.setup.encoders[0].kernel_code
         observe_learners(code, self._rules, states, learners, rows, masks, totals, points, win)
         return {
             "action_mask": masks,

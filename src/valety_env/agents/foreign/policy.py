@@ -157,7 +157,7 @@ class PolicyAgent:
         for low in range(0, size, chunk):
             part = views[low : low + chunk]
             encode_shown(
-                self._encoder.code,
+                self._encoder.kernel_code,
                 self._rules,
                 part,
                 self._single_deal,

@@ -35,10 +35,10 @@ from valety_env.cards import (
     bit,
     count,
     lowest,
+    one_of,
     suit_cards,
 )
 from valety_env.engine import CALLS, NOBODY
-from valety_env.observations import one_of
 
 
 @inlined

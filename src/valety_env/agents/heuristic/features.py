@@ -8,9 +8,18 @@ from valety_env._intrinsics import local_record, record_head
 from valety_env._jit import inlined, int64, kernel
 from valety_env.agents.chances import TOGETHER, chance_of, lacks, penalty_of_cards, prepare
 from valety_env.agents.heuristic.weights import DISCARD, FOLLOW, IF_TRUMP, LEAD
-from valety_env.cards import EMPTY, NO_SUIT, NUM_RANKS, NUM_SUITS, ONE, bit, count, suit_cards
+from valety_env.cards import (
+    EMPTY,
+    NO_SUIT,
+    NUM_RANKS,
+    NUM_SUITS,
+    ONE,
+    bit,
+    count,
+    one_of,
+    suit_cards,
+)
 from valety_env.engine import beats, penalty
-from valety_env.observations import one_of
 from valety_env.rules import MAX_PLAYERS
 
 # What the cards of a suit have in common when one of them is to be played; with a row for each seat
