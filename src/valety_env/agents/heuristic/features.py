@@ -137,7 +137,6 @@ def weigh_suit(
     own = view.hand & suit_cards(suit)
     others = odds.unseen & suit_cards(suit)
     jack = suit * NUM_RANKS + int64(rules.jack_rank)
-    cost = float(penalty(rules, 1 << suit)) if rules.jacks & bit(jack) != EMPTY else 0.0
 
     # The other hands taken as one: can any of them beat a card when its suit is led later?
     size = 0
@@ -152,7 +151,7 @@ def weigh_suit(
     found.length = float(count(own))
     found.jack = jack
     found.jack_is_about = (own | others) & bit(jack) != EMPTY
-    found.own_cost = cost if own & bit(jack) != EMPTY else 0.0
+    found.own_cost = float(penalty(rules, 1 << suit)) if own & rules.jacks != EMPTY else 0.0
     found.out_cost = odds.jacks[suit] * held
     found.low_cards = 1.0 + count(own & (bit(jack) - ONE))
     found.other_jacks = in_hand - found.own_cost

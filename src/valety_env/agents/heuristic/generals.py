@@ -17,6 +17,7 @@ from valety_env.cards import (
     count,
     highest,
     lowest,
+    one_of,
     suit_cards,
 )
 from valety_env.engine import beats
@@ -40,15 +41,12 @@ def general_chance(rules: np.record, view: np.record) -> float:
     the suit that it has fallen by then. Without the lead the first trick must be won as well.
     """
     unseen = unseen_cards(rules, view)
-    trump = int64(view.trump)
+    outside = unseen | one_of(shown_elsewhere(rules, view))
     made = 1.0
     first = 0.0
     for suit in range(NUM_SUITS):
         own = view.hand & suit_cards(suit)
-        others = unseen & suit_cards(suit)
-        shown = shown_elsewhere(rules, view)
-        if shown // NUM_RANKS == suit:
-            others |= bit(shown)
+        others = outside & suit_cards(suit)
         runs = 1.0
         led = 0
         left = own
@@ -60,10 +58,9 @@ def general_chance(rules: np.record, view: np.record) -> float:
                 runs = min(runs, falls(count(others) - 1, led, view, unseen) ** higher)
             led += 1
         made *= runs
-        if trump != NO_SUIT:
-            if suit == trump and count(others) > 0:
-                # All trumps must be drawn, or a plain card could be ruffed.
-                made *= falls(count(others) - 1, led, view, unseen)
+        if suit == view.trump and others != EMPTY:
+            # All trumps must be drawn, or a plain card could be ruffed.
+            made *= falls(count(others) - 1, led, view, unseen)
         if own != EMPTY and others & ~(bit(highest(own)) - ONE) == EMPTY:
             first += count(others)
     if rules.general_leads == 0 and view.leader != view.seat:
