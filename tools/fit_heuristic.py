@@ -1,4 +1,4 @@
-"""Fit the weights of the heuristic to its own games and print them as agents/heuristic.py has them.
+"""Fit the weights of the heuristic to its games and print them as heuristic/weights.py has them.
 
 One round: the player plays itself; at random positions every legal card is tried and the deal, the
 hidden cards as they lie, is played on to its end by the weights so far. The points that cards of
@@ -18,11 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from valety_env._jit import int64, kernel
-from valety_env.agents import heuristic, random
+from valety_env.agents import random
 from valety_env.agents.chances import new_odds, weigh_odds
-from valety_env.agents.heuristic import (
+from valety_env.agents.heuristic import best_card
+from valety_env.agents.heuristic import weights as package
+from valety_env.agents.heuristic.features import (
     NUM_FEATURES,
-    best_card,
     jacks_about,
     judge,
     new_features,
@@ -223,8 +224,8 @@ def main() -> None:
     parser.add_argument("--afresh", action="store_true", help="begin with no weights at all")
     options = parser.parse_args()
 
-    table = f"_{options.scoring.upper()}_WEIGHTS"
-    now = getattr(heuristic, table).copy()
+    table = f"{options.scoring.upper()}_WEIGHTS"
+    now = getattr(package, table).copy()
     weights = np.zeros_like(now) if options.afresh else now
     rounds = []
     for number in range(options.rounds):
@@ -250,7 +251,7 @@ def main() -> None:
             f"{rules.num_players} players, {len(rules.pack)} cards, trump {rules.trump}: "
             f"{points.mean():+.3f} ± {half:.3f} points a deal against the weights in the package"
         )
-    source = Path(heuristic.__file__).read_text("utf-8").partition(table)[2]
+    source = Path(package.__file__).read_text("utf-8").partition(table)[2]
     names = re.findall(r"\],  # (.*)", source)
     for row, name in zip(fitted.T, names, strict=False):
         print(f"        [{', '.join(f'{value:.3f}' for value in row)}],  # {name}")

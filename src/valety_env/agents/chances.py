@@ -126,6 +126,7 @@ def weigh_odds(rules: np.record, view: np.record, odds: np.record) -> None:
 @inlined
 def chance_of(odds: np.record, seat: int, suit: int) -> float:
     """Return the chance that another seat holds a given unseen card of a suit."""
+    # Unsigned: a number that could be negative would be checked for counting from the end.
     return odds.chance[uint64(NUM_SUITS * seat + suit)]
 
 
