@@ -62,8 +62,7 @@ GOES_ON, DEAL_ENDED, EPISODE_ENDED = range(3)
 ILLEGAL_ACTION = -1
 # In place of an action: only observe. No number that a user gives comes to it as this.
 NO_ACTION = -2
-# Its options: one deal is the episode; rewards are points. A number passes faster than two bools.
-# The options of an environment that kernels need, or'ed.
+# The options of an environment that kernels need, or'ed: one number passes faster than bools.
 ONE_DEAL, BY_POINTS, PENALISE = 1, 2, 4
 
 

@@ -26,6 +26,7 @@ from valety_env.episode import (
     GOES_ON,
     PENALISE,
     ActionTypeError,
+    IllegalActionError,
     Setup,
     is_member,
     observe,
@@ -379,6 +380,14 @@ def read_actions(given: Any, num_envs: int) -> np.ndarray:
         refuse_actions(array.dtype, array.shape, num_envs)
     # One compiled step for all dtypes. What wraps round becomes negative, as illegal as before.
     return np.ascontiguousarray(array, np.int64)
+
+
+def refuse_illegal(setup: Setup, states: np.ndarray, table: int, action: int) -> NoReturn:
+    """Raise the error of an illegal action at a table of many, which is `states[0]`."""
+    legal = np.zeros(1, np.uint64)
+    legal_sets(setup.played.packed, states, legal, 0, 1)
+    seat, where = int(states[0].turn), f"table {table}: "
+    raise IllegalActionError(setup.illegal_action(seat, action, int(legal[0]), where))
 
 
 def refuse_actions(dtype: Any, shape: tuple[int, ...], num_envs: int) -> NoReturn:

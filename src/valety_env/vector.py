@@ -11,11 +11,11 @@ import numpy as np
 from numpy import uint64
 
 from valety_env.agents import needs_extra
-from valety_env.episode import IllegalActionError, Setup, make_setup, parse_seed
+from valety_env.episode import Setup, make_setup, parse_seed
 from valety_env.observations import Encoder
 from valety_env.rng import mix
 from valety_env.rules import Rules
-from valety_env.tables import Tables, legal_sets, mix_all, observe_some
+from valety_env.tables import Tables, mix_all, observe_some, refuse_illegal
 
 Observation = np.ndarray | dict[str, np.ndarray]
 
@@ -237,7 +237,10 @@ class SelfPlayEnv:
         if out is not None:
             self._check_out(out)
         if self.setup.illegal == "raise":
-            self._refuse_illegal(played, actions)
+            table = self._tables.first_illegal(played)
+            if table >= 0:
+                state = self._tables.state_of(table)
+                refuse_illegal(self.setup, state, table, int(actions[table]))
         batch = out if out is not None else self._arrays()
         if self._is_mixed:
             self._tables.step(played, batch.rewards, batch.terminated)
@@ -260,16 +263,6 @@ class SelfPlayEnv:
                     f"out.{name} of dtype {array.dtype} and shape {tuple(array.shape)}: it must be "
                     f"of dtype {np.dtype(dtype)} and shape {shape}, and {self._tables.demand}"
                 )
-
-    def _refuse_illegal(self, actions: np.ndarray, given: Any) -> None:
-        table = self._tables.first_illegal(actions)
-        if table >= 0:
-            state, sets = self._tables.state_of(table), np.zeros(1, np.uint64)
-            legal_sets(self.setup.played.packed, state, sets, 0, 1)
-            seat = int(state[0].turn)
-            raise IllegalActionError(
-                self.setup.illegal_action(seat, int(given[table]), int(sets[0]), f"table {table}: ")
-            )
 
     def _arrays(self) -> Batch:
         """Return arrays to fill: nobody else's, or always the same under `reuse_buffers`."""

@@ -18,8 +18,6 @@ from valety_env.episode import (
     DEAL_ENDED,
     EPISODE_ENDED,
     PENALISE,
-    ActionTypeError,
-    IllegalActionError,
     Setup,
     is_member,
     make_setup,
@@ -31,7 +29,7 @@ from valety_env.render import Window, ansi, scene
 from valety_env.rules import Rules
 from valety_env.single.learner import ALTERNATE, check_encoding, check_seat, tally
 from valety_env.single.opponents import Line, Opponents, ask_tables
-from valety_env.tables import first_illegal, legal_sets, mix_all
+from valety_env.tables import first_illegal, mix_all, read_actions, refuse_illegal
 from valety_env.view import VIEW
 
 Observation = Any  # an array or a dict of named arrays, or either with the masks
@@ -433,7 +431,7 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         """
         if self._masks is None:
             raise RuntimeError("reset() must be called before step()")
-        actions = self._check_actions(actions)
+        actions = self._read_actions(actions)
         rewards = np.zeros(self.num_envs)
         terminated = np.zeros(self.num_envs, np.bool_)
         # An error on the way, as of an opponent, leaves tables that only a reset can mend.
@@ -453,25 +451,15 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         observation, infos = self._observe()
         return observation, rewards, terminated, truncated, {**finals, **infos}
 
-    def _check_actions(self, actions: Any) -> np.ndarray:
-        array = np.asarray(actions)
-        if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
-            raise ActionTypeError(
-                f"actions of dtype {array.dtype} and shape {array.shape}: they must be integers of "
-                f"shape ({self.num_envs},), one a table"
-            )
+    def _read_actions(self, given: Any) -> np.ndarray:
+        """Return actions as int64 (N,), legal where that is demanded."""
+        actions = read_actions(given, self.num_envs)
         if self.setup.illegal == "raise":
-            table = first_illegal(self._rules, self._states, array, 0, self.num_envs)
+            table = first_illegal(self._rules, self._states, actions, 0, self.num_envs)
             if table >= 0:
-                legal = np.zeros(1, np.uint64)
-                legal_sets(self._rules, self._states[table : table + 1], legal, 0, 1)
-                seat = int(self._learners[table])
-                where = f"table {table}: "
-                raise IllegalActionError(
-                    self.setup.illegal_action(seat, int(array[table]), int(legal[0]), where)
-                )
-        # One type for the kernels: for any other they would be compiled again.
-        return np.ascontiguousarray(array, np.int64)
+                state = self._states[table : table + 1]
+                refuse_illegal(self.setup, state, table, int(np.asarray(given)[table]))
+        return actions
 
     def _observe(self) -> tuple[Observation, dict[str, Any]]:
         """Return what the learners observe and the infos, with new masks.
