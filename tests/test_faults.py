@@ -92,10 +92,12 @@ def test_a_noticed_fault_is_a_success(project: Path) -> None:
         (["test_double", "test_blind"], DIFF.format("3 * x"), "UNNOTICED by tests/test_thing.py::"),
         (["test_double"], DIFF.format("3 * x").replace("2 * x", "4 * x"), "does not apply"),
         (["test_double"], DIFF.format("(("), "not with failed tests"),
+        (["test_double"], DIFF.format("3 * y"), "fails by accident: NameError: name 'y'"),
+        (["test_double"], DIFF.format("double()"), "fails by accident: missing 1 required"),
         (["test_absent"], DIFF.format("3 * x"), "must pass before a fault"),
         ([], DIFF.format("3 * x"), "its header needs"),
     ],
-    ids=["blind", "one blind of two", "stale", "does not import", "no such test", "no test"],
+    ids=["blind", "one blind of two", "stale", "does not import", "no such name", "no such call", "no such test", "no test"],
 )
 def test_a_fault_that_shows_nothing_is_a_failure(
     project: Path, tests: list[str], diff: str, complaint: str

@@ -11,8 +11,9 @@ lines below, then comes a unified diff as `git diff` prints it, paths from the r
 `test:` names a test that must fail, once or more; `jit: off`, which may be left out, runs them as
 plain Python, which is quicker where little is computed; `venv:`, which may be left out, runs them
 in that virtual environment of the project's. A fault is noticed when pytest ends with 1 (tests
-failed) and reports each named test as failed: an error of collection or of a fixture is not enough.
-Before that, each named test must pass without the fault.
+failed) and reports each named test as failed: an error of collection or of a fixture is not enough,
+nor a patch that has gone stale and calls what is not there. Before that, each named test must pass
+without the fault.
 
     python tools/faults.py             # all
     python tools/faults.py jack suit   # those whose name contains one of the words
@@ -33,6 +34,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADER = re.compile(r"^# (test|jit|venv):\s*(.*?)\s*$", re.MULTILINE)
+
+# What a patch stumbles over that names or calls what has changed since.
+ACCIDENT = re.compile(
+    r"^E .*?(NameError: .*|missing \d+ required positional .*|takes \d+ positional .*"
+    r"|too many positional .*|missing a required argument.*)$",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -140,7 +148,8 @@ def plant(copy: Path, fault: Fault) -> str:
         return f"pytest ended with {code}, not with failed tests (1):\n{tail(output)}"
     if missed:
         return f"WENT UNNOTICED by {', '.join(missed)}:\n{tail(output)}"
-    return ""
+    accident = ACCIDENT.search(output)
+    return f"fails by accident: {accident[1]}" if accident else ""
 
 
 def check(root: Path, faults: Sequence[Fault], jobs: int) -> int:
