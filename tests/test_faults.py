@@ -97,7 +97,16 @@ def test_a_noticed_fault_is_a_success(project: Path) -> None:
         (["test_absent"], DIFF.format("3 * x"), "must pass before a fault"),
         ([], DIFF.format("3 * x"), "its header needs"),
     ],
-    ids=["blind", "one blind of two", "stale", "does not import", "no such name", "no such call", "no such test", "no test"],
+    ids=[
+        "blind",
+        "one blind of two",
+        "stale",
+        "does not import",
+        "no such name",
+        "no such call",
+        "no such test",
+        "no test",
+    ],
 )
 def test_a_fault_that_shows_nothing_is_a_failure(
     project: Path, tests: list[str], diff: str, complaint: str
