@@ -122,7 +122,7 @@ def parts_of(game: str, args: Args) -> list[Case]:
 
     finals = np.zeros(n, STATE)
     rewards, ended = batch.rewards.copy(), batch.terminated.copy()
-    step = (0, -1.0, rewards, ended, 0, 0, n)
+    step = (0, -1.0, rewards, ended, 0, n)
     key = uint64(args.seed)
 
     def whole() -> None:

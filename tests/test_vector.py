@@ -204,26 +204,6 @@ def assert_same_run(envs: Sequence[SelfPlayEnv], steps: int) -> None:
     assert all((state == states[0]).all() for state in states)
 
 
-def test_many_tables_are_told_of_as_the_fewer_of_each_thread() -> None:
-    """One thread takes 5,000 tables in blocks, each of four takes a share that is less than one."""
-    envs = [make("valety deals", 5000, seed=5, threads=threads) for threads in (1, 4)]
-    whole, shared = (env.reset() for env in envs)
-    rng = np.random.default_rng(1)
-    ended = 0
-    for _ in range(40):
-        actions = envs[0].sample()
-        # Here and there an episode ends at once, so that not all tables end together.
-        actions[rng.random(5000) < 0.01] = -1
-        whole, shared = (env.step(actions) for env in envs)
-        assert everything(whole) == everything(shared)
-        told, other = (env.final() for env in envs)
-        np.testing.assert_array_equal(told.tables, np.flatnonzero(whole.terminated))
-        for name in ("tables", "totals", "winners", "deals", "observation"):
-            np.testing.assert_array_equal(getattr(told, name), getattr(other, name))
-        ended += len(told.tables)
-    assert ended > 5000
-
-
 @pytest.mark.parametrize("kind", ["valety deals", "polignac for five"])
 def test_the_number_of_threads_changes_nothing(kind: str) -> None:
     envs = [make(kind, 7, seed=5, threads=threads) for threads in (1, 2, 3, 16)]

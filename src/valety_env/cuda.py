@@ -85,7 +85,7 @@ def step(
     """Do what `step_tables` does, one thread a table: a finished one is left in its own place."""
     i = cuda.grid(1)
     if i < states.size:
-        step_tables(rules, states, finals, actions, options, fine, rewards, terminated, i, i, i + 1)
+        step_tables(rules, states, finals, actions, options, fine, rewards, terminated, i, i + 1)
 
 
 @device_kernel

@@ -37,10 +37,6 @@ from valety_env.observations import Encoder
 from valety_env.rng import below, mix
 from valety_env.threads import share_out, usable_threads
 
-# Tables that are played before they are observed: their states, 0.5 MB, fit into a core's cache. Of
-# 16,384 tables that takes 3 % of a step, of 100,000 on two threads 10 %.
-BLOCK = 2048
-
 
 @kernel
 def mix_all(key: np.uint64, counters: np.ndarray, out: np.ndarray) -> None:
@@ -75,29 +71,25 @@ def step_tables(
     fine: float,
     rewards: np.ndarray,
     terminated: np.ndarray,
-    ends: int,
     low: int,
     high: int,
-) -> int:
+) -> None:
     """Play one action at each table and start finished tables anew.
 
     Args:
         rules: `RULES` (1,).
         states: `STATE` (N,), changed in place.
-        finals: `STATE` (N,); the finished tables are left at ends, ends + 1, …, in their order:
-            memory is touched only for as many as end together.
+        finals: `STATE` (N,); the finished tables of the range are left at low, low + 1, …, in
+            their order: memory is touched only for as many as end together.
         actions: integers (N,), legal or not.
         options: `Setup.options`.
         fine: the reward for an illegal action.
         rewards: float (N, players), overwritten.
         terminated: bool (N,), overwritten.
-        ends: where the next finished table is left.
         low: the first table.
         high: the one after the last.
-
-    Returns:
-        `ends` of what is played next.
     """
+    ends = low
     for i in range(low, high):
         action = int64(actions[i])
         state = states[i]
@@ -116,7 +108,6 @@ def step_tables(
             finals[ends] = states[i]
             ends += 1
             start_match(rules[0], state, state.seed, int64(state.episode) + 1)
-    return ends
 
 
 @kernel
@@ -154,27 +145,12 @@ def advance_tables(
     low: int,
     high: int,
 ) -> None:
-    """Do what `step_tables` and then `observe_tables` do, block by block.
+    """Do what `step_tables` and then `observe_tables` do.
 
-    What a table's play has just written is slow to read at once; later it is out of the cache.
+    One loop after the other: what a table's play has just written is slow to read at once.
     """
-    ends = low
-    for first in range(low, high, BLOCK):
-        after = min(first + BLOCK, high)
-        ends = step_tables(
-            rules,
-            states,
-            finals,
-            actions,
-            options,
-            fine,
-            rewards,
-            terminated,
-            ends,
-            first,
-            after,
-        )
-        observe_tables(code, rules, states, rows, masks, seats, first, after)
+    step_tables(rules, states, finals, actions, options, fine, rewards, terminated, low, high)
+    observe_tables(code, rules, states, rows, masks, seats, low, high)
 
 
 @kernel
@@ -317,9 +293,7 @@ class Tables:
 
     def step(self, actions: np.ndarray, rewards: np.ndarray, terminated: np.ndarray) -> None:
         """Play one action at each table, as `step_tables` does."""
-        how = self._how(actions, rewards, terminated)
-        for low, high in pairwise(self._bounds.tolist()):
-            step_tables(*how, low, low, high)  # type: ignore[call-arg]
+        self._in_turn(step_tables, *self._how(actions, rewards, terminated))
 
     def observe(self, rows: np.ndarray, masks: np.ndarray, seats: np.ndarray) -> None:
         """Write what the seat to move observes at each table, as `observe_tables` does."""
@@ -387,8 +361,12 @@ class Tables:
         if self._threads > 1 and usable_threads(self._threads) > 1:
             share_out(parallel, self._threads, self._bounds, *arguments)
         else:
-            for low, high in pairwise(self._bounds.tolist()):
-                kernel(*arguments, low, high)
+            self._in_turn(kernel, *arguments)
+
+    def _in_turn(self, kernel: Callable[..., None], *arguments: Any) -> None:
+        """Call a kernel for each thread's share of the tables, one after the other."""
+        for low, high in pairwise(self._bounds.tolist()):
+            kernel(*arguments, low, high)
 
 
 def read_actions(given: Any, num_envs: int) -> np.ndarray:
