@@ -11,6 +11,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from valety_env._jit import JIT_DISABLED
 from valety_env.agents import make_agent
 from valety_env.agents.random import RandomAgent
 from valety_env.env import AECTable
@@ -18,7 +19,9 @@ from valety_env.episode import ActionTypeError, IllegalActionError, decision_key
 from valety_env.rng import mix
 from valety_env.rules import make_rules
 from valety_env.single import SingleEnv, VectorSingleEnv
+from valety_env.single.batch import play_some
 from valety_env.single.opponents import ask_table
+from valety_env.tables import first_illegal
 from valety_env.view import VIEW
 
 IDS = ("valety/Valety-v0", "valety/Polignac-v0")
@@ -618,6 +621,19 @@ def test_an_illegal_action_at_one_of_n_tables_is_raised_before_anything_moves() 
         envs.step(wrong)
     assert np.array_equal(envs._states, before)
     envs.step(actions)
+
+
+@pytest.mark.skipif(JIT_DISABLED, reason="nothing is compiled")
+def test_actions_of_every_integer_type_are_taken_by_the_same_compiled_code() -> None:
+    envs = VectorSingleEnv("valety", 3, illegal="raise")
+    _, infos = envs.reset(seed=18)
+    kernels: list[Any] = [first_illegal, play_some]
+    compiled = []
+    for dtype in (np.int64, np.int32, np.uint8):
+        infos = envs.step(infos["action_mask"].argmax(axis=1).astype(dtype))[4]
+        compiled.append([len(one.overloads) for one in kernels])
+    assert compiled[0] == compiled[1] == compiled[2]
+    assert 0 not in compiled[0]
 
 
 def test_masks_of_n_tables_are_those_of_the_new_positions() -> None:

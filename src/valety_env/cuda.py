@@ -255,7 +255,7 @@ class CudaTables:
                 if observation.shape[1:] != encoder.layout.shape:
                     raise ValueError
                 return observation.view(-1, size)
-            offsets = {f.name: f.offset for f in encoder.layout.fields if f.name != "padding"}
+            offsets = {f.name: f.offset for f in encoder.layout.pieces}
             first = observation[next(iter(offsets))]
             # Refuses what would reach beyond the tensor's memory.
             rows = first.as_strided((len(first), size), (size, 1))

@@ -152,8 +152,7 @@ class Setup:
             space = gymnasium.spaces.Dict(
                 {
                     f.name: gymnasium.spaces.Box(0, 1, f.shape, self.dtype.type)
-                    for f in encoder.layout.fields
-                    if f.name != "padding"
+                    for f in encoder.layout.pieces
                 }
             )
         else:

@@ -53,6 +53,11 @@ class Layout:
         """Entries of a row."""
         return math.prod(self.shape)
 
+    @property
+    def pieces(self) -> tuple[Field, ...]:
+        """The fields that `pieces_v0` gives out, each as an array: all but the padding."""
+        return tuple(field for field in self.fields if field.name != "padding")
+
     def __getitem__(self, name: str) -> Field:
         """Return the field called `name`."""
         for field in self.fields:
@@ -280,10 +285,8 @@ class Encoder:
         if first is None or not isinstance(owner, np.ndarray):
             raise ValueError(self._otherwise())
         start = _address(first)
-        for field in self.layout.fields:
+        for field in self.layout.pieces:
             piece = pieces.get(field.name)
-            if field.name == "padding":
-                continue
             if piece is None or _address(piece) != start + field.offset * first.itemsize:
                 raise ValueError(self._otherwise())
         shape = (*first.shape[:-1], self.layout.size)
@@ -303,8 +306,7 @@ class Encoder:
         if self.is_dict:
             return {
                 f.name: rows[..., f.offset : f.offset + f.size].reshape(*ahead, *f.shape)
-                for f in self.layout.fields
-                if f.name != "padding"
+                for f in self.layout.pieces
             }
         return rows.reshape(*ahead, *self.layout.shape)
 

@@ -18,7 +18,7 @@ from valety_env.agents.choosing import (
 )
 from valety_env.agents.metadata import EPISODES
 from valety_env.notation import name_game
-from valety_env.observations import ENCODERS, Encoder, Field, Layout, make_encoder
+from valety_env.observations import ENCODERS, Encoder, make_encoder
 from valety_env.rules import Rules
 from valety_env.view import VIEW
 
@@ -229,7 +229,7 @@ def fitting_shape(
     An encoder's row fits flat or in its own shape; that of `pieces_v0` as the dict of its fields.
     """
     if isinstance(shape, Mapping):
-        pieces = {field.name: field.shape for field in pieces_of(encoder.layout)}
+        pieces = {field.name: field.shape for field in encoder.layout.pieces}
         return shape if encoder.is_dict and dict(shape) == pieces else None
     if encoder.is_dict:
         return None
@@ -239,11 +239,6 @@ def fitting_shape(
         ):
             return own
     return None
-
-
-def pieces_of(layout: Layout) -> list[Field]:
-    """Return the fields of a row that are given out as pieces."""
-    return [field for field in layout.fields if field.name != "padding"]
 
 
 def _told(shape: Shape | Mapping[str, Shape]) -> str:
@@ -258,7 +253,7 @@ def _told_encoder(encoder: Encoder) -> str:
     """Return the shape of an encoder's observation as text."""
     layout = encoder.layout
     if encoder.is_dict:
-        return _told({field.name: field.shape for field in pieces_of(layout)})
+        return _told({field.name: field.shape for field in layout.pieces})
     if len(layout.shape) == 1:
         return str(layout.size)
     return f"{'×'.join(map(str, layout.shape))} = {layout.size}"
