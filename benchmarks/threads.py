@@ -1,0 +1,136 @@
+"""What a second thread gives the batch environment, beside what a second core can give.
+
+    python benchmarks/threads.py --rounds 25
+
+Two threads take turns with one, and with two processes of one thread each, which share nothing but
+the machine and do twice the work: its second core may be slower at times, as another guest of its
+host may use it, and both share a cache and memory. So what the processes gain is what can be had.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection
+
+import tyro
+from rich import box
+from rich.console import Console
+from rich.progress import Progress, TaskID
+from rich.table import Table
+
+from valety_env.bench.loops import batch_steps, stagger
+from valety_env.bench.measure import (
+    Case,
+    Measure,
+    Spread,
+    measure_rounds,
+    ratio_within_rounds,
+)
+from valety_env.bench.peer_programs.serve import measure
+from valety_env.vector import SelfPlayEnv
+
+
+@dataclass
+class Args:
+    """Measure one thread, two threads and two processes in turn.
+
+    Example: python benchmarks/threads.py --tables 4096 --rounds 9
+    """
+
+    tables: tuple[int, ...] = (4096, 16_384)
+    """of the environments"""
+    seconds: float = 0.4
+    """how long one measurement lasts, about"""
+    rounds: int = 25
+    """measurements of each, in turn"""
+    seed: int = 0
+    """of the games"""
+
+
+def playing(tables: int, threads: int, seed: int) -> Measure:
+    env = SelfPlayEnv("valety", tables, seed, threads, reuse_buffers=True)
+    stagger(env)
+    return partial(measure, batch_steps(env))
+
+
+def serve(asked: Connection, core: int, tables: int, seed: int) -> None:
+    """Play on one core for as long as is asked, time after time."""
+    os.sched_setaffinity(0, {core})
+    play_for = playing(tables, 1, seed)
+    while True:
+        asked.send(play_for(asked.recv()))
+
+
+@contextmanager
+def process(core: int, tables: int, seed: int) -> Iterator[Connection]:
+    """Run `serve` in a process of its own; gives what to ask."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    child = context.Process(target=serve, args=(theirs, core, tables, seed), daemon=True)
+    child.start()
+    try:
+        yield ours
+    finally:
+        child.kill()
+        child.join()
+
+
+def playing_by(processes: list[Connection]) -> Measure:
+    def play_for(seconds: float) -> tuple[int, float]:
+        for asked in processes:
+            asked.send(seconds)
+        told = [asked.recv() for asked in processes]
+        # Speeds add up, whatever each takes to end.
+        return round(sum(steps / took for steps, took in told) * seconds), seconds
+
+    return play_for
+
+
+def cases_of(tables: int, seed: int, processes: list[Connection]) -> list[Case]:
+    def case(name: str, start: Callable[[], Measure], one_core: bool) -> Case:
+        return Case(f"{name}, {tables:,} tables", name, "batch", start, one_core=one_core)
+
+    return [
+        case("one thread", lambda: playing(tables, 1, seed), True),
+        case("two threads", lambda: playing(tables, 2, seed), False),
+        case("two processes", lambda: playing_by(processes), False),
+    ]
+
+
+def show(bar: Progress, task: TaskID, what: str, done: int, total: int) -> None:
+    bar.update(task, completed=done, total=total)
+
+
+def main(args: Args) -> None:
+    if not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2:
+        raise SystemExit("benchmarks/threads.py needs two cores, and a system that binds to them")
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    table = Table("", "million plays/s", "times one thread", "min … max", box=box.MARKDOWN)
+    with Progress(console=Console(stderr=True), transient=True) as bar, ExitStack() as stack:
+        for tables in args.tables:
+            task = bar.add_task(f"{tables:,} tables", total=None)
+            processes = [
+                stack.enter_context(process(core, tables, args.seed + core)) for core in cores
+            ]
+            found, failed = measure_rounds(
+                cases_of(tables, args.seed, processes),
+                args.rounds,
+                args.seconds,
+                partial(show, bar, task),
+            )
+            assert not failed, failed
+            for series in found:
+                times = ratio_within_rounds(series.rates, found[0].rates)
+                speed = Spread.of(series.rates).median / 1e6
+                spread = f"{times.low:.2f} … {times.high:.2f}"
+                table.add_row(series.case.name, f"{speed:.1f}", f"{times.median:.2f}", spread)
+    Console(width=100).print(table)
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Args))
