@@ -3,8 +3,8 @@
     python benchmarks/threads.py --rounds 25
 
 Two threads take turns with one, and with two processes of one thread each, which share nothing but
-the machine and do twice the work: its second core may be slower at times, as another guest of its
-host may use it, and both share a cache and memory. So what the processes gain is what can be had.
+the machine and do twice the work. A virtual machine's second core may give less at times, and both
+share a cache and memory; what the processes gain in the same rounds is what could be had.
 """
 
 from __future__ import annotations
