@@ -113,13 +113,15 @@ print(first == str((digest(SelfPlayEnv("valety", 64, seed=3)), True)))
     assert run(script).split() == ["True"]
 
 
-def test_the_settings_of_other_users_of_numba_are_left_as_they_were() -> None:
-    env = SelfPlayEnv("valety", 8, seed=1, threads=2)
-    env.reset()
+def test_no_more_threads_are_used_than_numba_allows() -> None:
+    found = []
+    before = numba.get_num_threads()
     numba.set_num_threads(1)
-    env.step(env.sample())
+    for wanted in (1, 2):
+        share_out(lambda: found.append(numba.get_num_threads()), wanted)
     assert numba.get_num_threads() == 1
-    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+    numba.set_num_threads(before)
+    assert found == [1, 1]
 
 
 def test_the_number_of_threads_is_that_asked_for_and_restored_after_an_error() -> None:

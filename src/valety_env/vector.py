@@ -152,7 +152,7 @@ class SelfPlayEnv:
             "truncated": ((n,), np.bool_),
         }
         self._pools = [self._tables.pool(*kind) for kind in self._shapes.values()]
-        self._buffers: Batch | None = None
+        self._buffers: tuple[Batch, np.ndarray] | None = None
         self._ended: np.ndarray | None = None
         self._draws = 0
         self._set_seed(seed)
@@ -208,10 +208,10 @@ class SelfPlayEnv:
         if anew:
             self._draws = 0
         self._tables.start(self.seeds, anew)
-        batch = self._arrays()
+        batch, rows = self._arrays()
         batch.rewards[:] = 0
         batch.terminated[:] = False
-        self._observe(batch)
+        self._observe(batch, rows)
         self._ended = batch.terminated
         return batch
 
@@ -234,44 +234,54 @@ class SelfPlayEnv:
         if self._ended is None:
             raise RuntimeError("reset() must be called before step()")
         played = self._tables.actions(actions)
-        if out is not None:
-            self._check_out(out)
+        kept = None if out is None else (out, self._checked_rows(out))
         if self.setup.illegal == "raise":
             table = self._tables.first_illegal(played)
             if table >= 0:
                 state = self._tables.state_of(table)
                 refuse_illegal(self.setup, state, table, int(actions[table]))
-        batch = out if out is not None else self._arrays()
+        batch, rows = kept or self._arrays()
         if self._is_mixed:
             self._tables.step(played, batch.rewards, batch.terminated)
-            self._observe(batch)
+            self._observe(batch, rows)
         else:
-            self._tables.advance(played, batch.rewards, batch.terminated, *self._seen(batch))
-        if out is not None:
+            seen = (rows, batch.action_mask, batch.seat)
+            self._tables.advance(played, batch.rewards, batch.terminated, *seen)
+        if kept:
             batch.truncated[:] = False
         self._ended = batch.terminated
         return batch
 
-    def _check_out(self, out: Batch) -> None:
-        """Refuse arrays that compiled code would write beyond the end of."""
+    def _checked_rows(self, out: Batch) -> np.ndarray:
+        """Return the flat rows (N, size) behind the observation of a caller's batch.
+
+        Raises:
+            ValueError: for arrays that compiled code would write beyond the end of.
+        """
         if self._is_mixed:
             raise ValueError("out: with different encodings per player there is nothing to reuse")
+        rows = self._tables.rows_of(self.setup.encoders[0], out.observation)
         for name, (shape, dtype) in self._shapes.items():
-            array = self._rows(out) if name == "observation" else getattr(out, name)
+            array = rows if name == "observation" else getattr(out, name)
             if not self._tables.fits(array, shape, dtype):
                 raise ValueError(
                     f"out.{name} of dtype {array.dtype} and shape {tuple(array.shape)}: it must be "
                     f"of dtype {np.dtype(dtype)} and shape {shape}, and {self._tables.demand}"
                 )
+        return rows
 
-    def _arrays(self) -> Batch:
-        """Return arrays to fill: nobody else's, or always the same under `reuse_buffers`."""
+    def _arrays(self) -> tuple[Batch, np.ndarray]:
+        """Return a batch to fill and the flat rows (N, size) behind its observation.
+
+        They are nobody else's, or always the same under `reuse_buffers`.
+        """
         if self._buffers is not None:
             return self._buffers
-        batch = self._batch([new() for new in self._pools])
+        arrays = [new() for new in self._pools]
+        made = (self._batch(arrays), arrays[0])
         if self.reuse_buffers:
-            self._buffers = batch
-        return batch
+            self._buffers = made
+        return made
 
     def empty_batch(self) -> Batch:
         """Return new arrays of the right shapes and dtypes for `step(out=…)`, not yet filled."""
@@ -283,18 +293,10 @@ class SelfPlayEnv:
         observation = {} if self._is_mixed else self.setup.encoders[0].shaped(rows)
         return Batch(observation, masks, seats, rewards, terminated, truncated, {})
 
-    def _rows(self, batch: Batch) -> np.ndarray:
-        """Return the flat rows (N, size) behind a batch's observation."""
-        return self._tables.rows_of(self.setup.encoders[0], batch.observation)
-
-    def _seen(self, batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what observing fills in of a batch: rows, masks and seats."""
-        return self._rows(batch), batch.action_mask, batch.seat
-
-    def _observe(self, batch: Batch) -> None:
-        """Fill in seat, observation and mask of a batch."""
+    def _observe(self, batch: Batch, rows: np.ndarray) -> None:
+        """Fill in seat, observation and mask of a batch that has these rows."""
         if not self._is_mixed:
-            self._tables.observe(*self._seen(batch))
+            self._tables.observe(rows, batch.action_mask, batch.seat)
             return
         states = self._tables.states
         batch.seat[:] = states["turn"]
