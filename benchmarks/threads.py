@@ -4,7 +4,9 @@
 
 Two threads take turns with one, and with two processes of one thread each, which share nothing but
 the machine and do twice the work. A virtual machine's second core may give less at times, and both
-share a cache and memory; what the processes gain in the same rounds is what could be had.
+share a cache and memory; what the processes gain in the same rounds is what could be had. A loop of
+nothing on two threads tells how far the cores are from each other at the time: where they have no
+cache in common, all that one writes and the other reads takes four times as long.
 """
 
 from __future__ import annotations
@@ -17,12 +19,15 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 
+import numpy as np
 import tyro
+from numba import prange
 from rich import box
 from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
+from valety_env._jit import parallel_kernel
 from valety_env.bench.loops import batch_steps, stagger
 from valety_env.bench.measure import (
     Case,
@@ -32,7 +37,10 @@ from valety_env.bench.measure import (
     ratio_within_rounds,
 )
 from valety_env.bench.peer_programs.serve import measure
+from valety_env.threads import share_out
 from valety_env.vector import SelfPlayEnv
+
+_HANDOVERS = 1000
 
 
 @dataclass
@@ -56,6 +64,26 @@ def playing(tables: int, threads: int, seed: int) -> Measure:
     env = SelfPlayEnv("valety", tables, seed, threads, reuse_buffers=True)
     stagger(env)
     return partial(measure, batch_steps(env))
+
+
+@parallel_kernel
+def do_nothing(rounds: np.ndarray) -> None:
+    for i in prange(rounds.size):
+        rounds[i] = i
+
+
+def handing_over() -> Measure:
+    """Return a measurement of loops of nothing on two threads."""
+    # A line of the cache for each.
+    rounds = np.zeros((2, 8), np.int64)[:, 0]
+
+    def steps() -> Iterator[int]:
+        while True:
+            for _ in range(_HANDOVERS):
+                share_out(do_nothing, 2, rounds)
+            yield _HANDOVERS
+
+    return partial(measure, steps())
 
 
 def serve(asked: Connection, core: int, tables: int, seed: int) -> None:
@@ -99,6 +127,7 @@ def cases_of(tables: int, seed: int, processes: list[Connection]) -> list[Case]:
         case("one thread", lambda: playing(tables, 1, seed), True),
         case("two threads", lambda: playing(tables, 2, seed), False),
         case("two processes", lambda: playing_by(processes), False),
+        case("nothing on two threads", handing_over, False),
     ]
 
 
@@ -124,11 +153,15 @@ def main(args: Args) -> None:
                 partial(show, bar, task),
             )
             assert not failed, failed
-            for series in found:
+            *played, nothing = found
+            for series in played:
                 times = ratio_within_rounds(series.rates, found[0].rates)
                 speed = Spread.of(series.rates).median / 1e6
                 spread = f"{times.low:.2f} … {times.high:.2f}"
                 table.add_row(series.case.name, f"{speed:.1f}", f"{times.median:.2f}", spread)
+            call = Spread.of([1e6 / rate for rate in nothing.rates])
+            spread = f"{call.low:.1f} … {call.high:.1f} µs"
+            table.add_row(nothing.case.name, "", f"{call.median:.1f} µs a call", spread)
     Console(width=100).print(table)
 
 
