@@ -1,0 +1,103 @@
+"""Exact search for games of two with all cards known: the value of every legal card.
+
+A deal's value is the difference of deal points when both see everything and play their best.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from valety_env.cards import NUM_CARDS
+from valety_env.engine import PLAYS
+from valety_env.rules import Rules, make_rules
+from valety_env.solver.bounds import SUIT_FACTS, floors, leasts
+from valety_env.solver.order import WEIGHTS
+from valety_env.solver.positions import MOST_CARDS, NODE
+from valety_env.solver.search import (
+    DEAL,
+    LEVEL,
+    NO_VALUE,
+    TABLE_COLUMNS,
+    solve_in_parallel,
+    solve_tables,
+)
+from valety_env.threads import share_out, usable_threads
+
+__all__ = ["NO_VALUE", "Solver"]
+
+
+class Solver:
+    """Solves tables of a game of two in which tricks score.
+
+    Args:
+        rules: the rules, or a game's name.
+        threads: how many share many tables; each has memory of its own.
+        memory: bytes for what is remembered of positions, a thread; rounded down to a power of 2.
+
+    Attributes:
+        nodes: positions looked at so far.
+
+    Raises:
+        ValueError: for a game with more than two players or with penalties alone.
+    """
+
+    def __init__(self, rules: Rules | str, threads: int = 1, memory: int = 1 << 22) -> None:
+        self.rules = make_rules(rules)
+        if self.rules.num_players != 2 or self.rules.scoring != "tricks":
+            raise ValueError(
+                f'num_players={self.rules.num_players}, scoring="{self.rules.scoring}": solved are '
+                'games of two players with scoring="tricks", as Valety is'
+            )
+        slots = 1 << (max(memory, 1 << 10) // (8 * TABLE_COLUMNS)).bit_length() - 1
+        self._deals = np.zeros(threads, DEAL)
+        self._deals["penalty"] = self.rules.jack_penalties
+        self._deals["floor"] = floors(self.rules)
+        self._deals["least"] = leasts(self.rules)
+        self._deals["weights"] = WEIGHTS
+        self._tables = np.zeros((threads, slots, TABLE_COLUMNS), np.uint64)
+        self._levels = np.zeros((threads, MOST_CARDS + 1), LEVEL)
+        self._nodes = np.zeros((threads, MOST_CARDS + 1, MOST_CARDS + 1), NODE)
+
+    @property
+    def nodes(self) -> int:
+        """Positions looked at so far."""
+        return int(self._deals["nodes"].sum())
+
+    def values(self, states: np.ndarray) -> np.ndarray:
+        """Return what each card of the seat to play leads to, with best play by both afterwards.
+
+        Args:
+            states: `STATE` (N,), in the middle of a deal.
+
+        Returns:
+            int16 (N, 52): own deal points minus the other's at the deal's end, points so far
+            included; NO_VALUE of cards that are not legal.
+
+        Raises:
+            ValueError: for a table whose deal is over.
+        """
+        return self._solve(states, NUM_CARDS)
+
+    def best(self, states: np.ndarray) -> np.ndarray:
+        """Return the value of the best card at each table, int16 (N,): as `values`, but sooner."""
+        return self._solve(states, 1)[:, 0]
+
+    def set_weights(self, weights: np.ndarray) -> None:
+        """Order cards by other weights than `order.WEIGHTS`; no value depends on them."""
+        self._deals["weights"] = weights
+
+    def _solve(self, states: np.ndarray, columns: int) -> np.ndarray:
+        """Return values, of every card or of the best alone."""
+        if (states["phase"] != PLAYS).any():
+            table = int(np.flatnonzero(states["phase"] != PLAYS)[0])
+            raise ValueError(f"table {table}: its deal is over")
+        values = np.empty((len(states), columns), np.int16)
+        memory = (self._deals, SUIT_FACTS, self._tables, self._levels, self._nodes)
+        given = (self.rules.packed, states, *memory, values)
+        threads = len(self._deals)
+        if threads > 1 and usable_threads(threads) > 1:
+            share_out(solve_in_parallel, threads, threads, *given)
+        else:
+            for thread in range(threads):
+                solve_tables(*given, thread)
+        return values
