@@ -20,6 +20,7 @@ from valety_env.agents import Agent, AgentError, UntrustedError
 from valety_env.agents.foreign.policy import CHUNK, Model, PolicyAgent
 from valety_env.agents.neural import save_checkpoint
 from valety_env.arena import evaluate
+from valety_env.cli import console
 from valety_env.episode import make_setup
 from valety_env.observations import encode_views, make_encoder
 from valety_env.rules import Rules, make_rules
@@ -36,7 +37,7 @@ RULES = {game: make_rules(game) for game in ("valety", "polignac")}
 @pytest.fixture(autouse=True)
 def _no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long kernels take to compile, standard error is that of messages alone."""
-    monkeypatch.setattr(cli._Bar, "patience", 1e9)
+    monkeypatch.setattr(console.Bar, "patience", 1e9)
 
 
 def highest(legal: np.ndarray) -> list[int]:

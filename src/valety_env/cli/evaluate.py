@@ -1,0 +1,82 @@
+"""`valety-env evaluate`."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from typing import Annotated, ClassVar
+
+import tyro
+
+from valety_env.arena import plan_evaluation
+from valety_env.arena.report import print_evaluation
+from valety_env.cli.console import Bar, check_writable, err, input_errors, out, say, write_json
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluate:
+    """Say how strong an agent is: play it against others, with 95% intervals.
+
+    Every deal and every match is played once per rotation of the seats: the agent sits at each
+    seat in turn, the opponent at all others, and the cards are the same.
+
+    Examples:
+      valety-env evaluate heuristic --against random --deals 2000
+      valety-env evaluate checkpoint:runs/a/last --against heuristic --matches 500
+      valety-env evaluate onnx:model.onnx,encoder=flat_v0 --against heuristic
+      valety-env evaluate sb3:model.zip --trust --json out.json
+      valety-env evaluate heuristic --game polignac,num_players=5
+    """
+
+    name: ClassVar[str] = "evaluate"
+
+    agent: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="AGENT")]
+    """The agent: NAME[:TARGET][,KEY=VALUE...], such as heuristic, checkpoint:runs/a/last or
+    onnx:model.onnx; valety-env info lists them."""
+    against: Annotated[tuple[str, ...], tyro.conf.arg(metavar="AGENT [AGENT ...]")] = (
+        "random",
+        "heuristic",
+    )
+    """The opponents, one after another."""
+    deals: Annotated[int, tyro.conf.arg(metavar="N")] = 1000
+    """Duplicate deals against each."""
+    matches: Annotated[int, tyro.conf.arg(metavar="M")] = 0
+    """Duplicate matches against each."""
+    game: Annotated[str, tyro.conf.arg(metavar="GAME[,OPTION=VALUE...]")] = "valety"
+    """The game and its rule options."""
+    seed: Annotated[
+        int | None, tyro.conf.arg(metavar="S", help_behavior_hint="(default: a new one, told)")
+    ] = None
+    """The same seed plays the same again, 0...2^64-1."""
+    trust: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Load files that can run code when they are loaded: those of sb3 and rllib."""
+    json: Annotated[
+        str | None, tyro.conf.arg(metavar="FILE|-", help_behavior_hint="(default: none)")
+    ] = None
+    """Write the results as JSON; with - they are all that standard output gets."""
+
+    def run(self) -> int:
+        """Play and report; returns the exit code."""
+        with input_errors():
+            plan = plan_evaluation(
+                self.agent,
+                self.against,
+                game=self.game,
+                deals=self.deals,
+                matches=self.matches,
+                seed=self.seed,
+                trust=self.trust,
+            )
+            check_writable(self.json)
+        with Bar() as bar:
+            evaluation = plan.run(bar.update)
+        console = err() if self.json == "-" else out()
+        print_evaluation(evaluation, console)
+        again = ["valety-env", "evaluate", self.agent, "--against", *self.against]
+        again += ["--deals", str(self.deals), "--matches", str(self.matches)]
+        again += ["--game", self.game, "--seed", str(evaluation.seed)]
+        again += ["--trust"] if self.trust else []
+        say(console, f"Again: {shlex.join(again)}")
+        if self.json is not None:
+            write_json(evaluation.to_dict(), self.json)
+        return 0
