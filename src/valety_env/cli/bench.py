@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import tyro
 
 from valety_env.bench import plan_bench, print_report
+from valety_env.bench.solver import plan_solver_bench, print_solver_report
 from valety_env.cli.console import Bar, check_writable, err, input_errors, out, say, write_json
 
 
 @dataclasses.dataclass(frozen=True)
 class Bench:
-    """Measure how fast the environments are here, beside what bounds them, and their peers.
+    """Measure how fast the environments are here, and their peers, or how fast the solver is.
 
     Random legal play on every interface, all counted. The cases take turns, round after round, and
     ratios are taken within a round: compare those, not speeds of different runs or machines.
@@ -26,10 +27,20 @@ class Bench:
       valety-env bench --peers --json out.json
       valety-env bench --only aec-valety --peers pettingzoo rlcard
       valety-env bench --startup --sweep --rounds 3
+      valety-env bench solver --deals 1000 --json solver.json
     """
 
     name: ClassVar[str] = "bench"
 
+    what: Annotated[Literal["environments", "solver"], tyro.conf.Positional] = "environments"
+    """What is measured. Of the solver: whole deals, one after the other on one core; it heeds
+    --deals, --game, --memory, --seed and --json alone."""
+    deals: Annotated[int, tyro.conf.arg(metavar="N")] = 1000
+    """Deals that are solved."""
+    game: Annotated[str, tyro.conf.arg(metavar="GAME[,OPTION=VALUE...]")] = "valety"
+    """Whose deals."""
+    memory: Annotated[int, tyro.conf.arg(metavar="BYTES")] = 1 << 22
+    """Of the solver's table."""
     seconds: Annotated[float, tyro.conf.arg(metavar="S")] = 1.0
     """How long one measurement lasts, about."""
     rounds: Annotated[int, tyro.conf.arg(metavar="N")] = 5
@@ -60,6 +71,8 @@ class Bench:
 
     def run(self) -> int:
         """Measure and report; returns the exit code."""
+        if self.what == "solver":
+            return self._run_solver()
         with input_errors():
             plan = plan_bench(
                 seconds=self.seconds,
@@ -76,6 +89,18 @@ class Bench:
             report = plan.run(bar.update, lambda line: say(err(), line))
         console = err() if self.json == "-" else out()
         print_report(report, console)
+        if self.json is not None:
+            write_json(report.to_dict(), self.json)
+        return 0
+
+    def _run_solver(self) -> int:
+        with input_errors():
+            check_writable(self.json)
+            plan = plan_solver_bench(self.game, self.deals, self.seed, self.memory)
+        with Bar() as bar:
+            report = plan.run(bar.update)
+        console = err() if self.json == "-" else out()
+        print_solver_report(report, console)
         if self.json is not None:
             write_json(report.to_dict(), self.json)
         return 0

@@ -25,6 +25,8 @@ from valety_env.threads import share_out, usable_threads
 
 __all__ = ["NO_VALUE", "Solver"]
 
+_LEAST_MEMORY = 1 << 10
+
 
 class Solver:
     """Solves tables of a game of two in which tricks score.
@@ -38,7 +40,8 @@ class Solver:
         nodes: positions looked at so far.
 
     Raises:
-        ValueError: for a game with more than two players or with penalties alone.
+        ValueError: for a game with more than two players or with penalties alone, or a number
+            that is too small.
     """
 
     def __init__(self, rules: Rules | str, threads: int = 1, memory: int = 1 << 22) -> None:
@@ -48,7 +51,11 @@ class Solver:
                 f'num_players={self.rules.num_players}, scoring="{self.rules.scoring}": solved are '
                 'games of two players with scoring="tricks", as Valety is'
             )
-        slots = 1 << (max(memory, 1 << 10) // (8 * TABLE_COLUMNS)).bit_length() - 1
+        if threads < 1:
+            raise ValueError(f"threads={threads}: it must be at least 1")
+        if memory < _LEAST_MEMORY:
+            raise ValueError(f"memory={memory}: it must be at least {_LEAST_MEMORY} bytes")
+        slots = 1 << (memory // (8 * TABLE_COLUMNS)).bit_length() - 1
         self._deals = np.zeros(threads, DEAL)
         self._deals["penalty"] = self.rules.jack_penalties
         self._deals["floor"] = floors(self.rules)
@@ -57,6 +64,11 @@ class Solver:
         self._tables = np.zeros((threads, slots, TABLE_COLUMNS), np.uint64)
         self._levels = np.zeros((threads, MOST_CARDS + 1), LEVEL)
         self._nodes = np.zeros((threads, MOST_CARDS + 1, MOST_CARDS + 1), NODE)
+
+    @property
+    def memory(self) -> int:
+        """Bytes for what is remembered of positions, a thread."""
+        return int(self._tables[0].nbytes)
 
     @property
     def nodes(self) -> int:

@@ -50,19 +50,20 @@ from valety_env.solver.positions import LANE, all_places, choices, lane, suit_of
     # and one that does not.
     THROWS_JACK,  # the card is a jack
     LEAVES_JACK,  # a jack was led
-    DISCARDS_OTHERS,  # cards that the follower has in the suit of a discard
     NUM_WEIGHTS,
-) = range(30)
+) = range(29)
 
-# In hundredths.
-WEIGHTS = np.zeros(NUM_WEIGHTS, np.int32)
-WEIGHTS[:] = [
-    *(-37, -113, 332, -92, -49),
-    *(108, -197, 5, 290, -19, 314, 253, -1208, -933),
-    *(403, -791, 115, 18, -35, 93, -25, 15, -109),
-    *(42, 25, 3),
-    *(25, 29, 2),
-]
+# Only their ratios matter.
+WEIGHTS = np.array(
+    [
+        *(-30, -163, 232, -148, -41),
+        *(155, -189, 6, 264, -19, 294, 32, -2758, -1763),
+        *(273, -1266, 115, 20, -25, 142, -13, 16, -61),
+        *(47, 17, 1),
+        *(18, 41),
+    ],
+    np.int32,
+)
 _FIRST = 1 << 30
 
 
@@ -151,9 +152,7 @@ def rank_leads(
 
 
 @inlined
-def reply_worth(
-    deal: np.record, facts: np.ndarray, node: np.record, lead: int, reply: int, takes: bool
-) -> int:
+def reply_worth(deal: np.record, node: np.record, lead: int, reply: int, takes: bool) -> int:
     """Return how much a reply to a lead, both places, is worth trying, if it `takes` or not."""
     weights = deal.weights
     suit, led = suit_of(reply), suit_of(lead)
@@ -165,8 +164,4 @@ def reply_worth(
     if takes:
         worth = weights[TAKES] - weights[TAKES_JACKS] * (thrown + left)
         return worth - weights[TAKES_HEIGHT] * (reply - LANE * suit)
-    worth = weights[THROWS_JACK] * thrown + weights[LEAVES_JACK] * left
-    if suit != led:
-        _, other, _, _ = facts_of(facts, node.cards, suit)
-        worth += weights[DISCARDS_OTHERS] * other
-    return worth
+    return weights[THROWS_JACK] * thrown + weights[LEAVES_JACK] * left

@@ -214,7 +214,7 @@ def _take_up_lead(search: Search, depth: int) -> int:
             _set_slot(child, table.shape[0])
             answer = _answer(_known(deal, table, child), int64(child.need))
             if answer == OPEN:
-                child.worth = reply_worth(deal, search.facts, node, lead, reply, not child.stays)
+                child.worth = reply_worth(deal, node, lead, reply, not child.stays)
                 kept += 1
             else:
                 is_refuted = (answer == PROVEN) != child.stays
