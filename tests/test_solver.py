@@ -135,7 +135,7 @@ def test_what_is_said_without_search_is_so() -> None:
     """Every answer of `judge` is right, and it answers a good part of all questions."""
     answered = asked = 0
     for table, brute in positions(4, 1500, 5):
-        solver = Solver(table.rules, memory=1)
+        solver = Solver(table.rules, memory=1 << 10)
         nodes = np.zeros(1, NODE)
         solver._deals["trump"] = "SCDH".find(brute.trump) if brute.trump else -1
         if read_position(table.record, table.state, nodes[0]) >= 0:
