@@ -96,6 +96,15 @@ def test_a_record_of_a_game_that_cannot_be_solved_is_refused() -> None:
         annotate(env.unwrapped.record())
 
 
+def test_the_example_of_the_documentation_runs_as_written() -> None:
+    text = (Path(__file__).resolve().parent.parent / "docs" / "solver.md").read_text("utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    scope: dict[str, Any] = {}
+    exec(compile(example, "docs/solver.md", "exec"), scope)
+    assert scope["best"].tolist() == [1]
+    assert (scope["values"] != scope["NO_VALUE"]).sum() == 2
+
+
 def run(*arguments: str) -> int:
     return cli.main(list(arguments))
 
