@@ -11,7 +11,7 @@ from tables import Table, random_rules
 from valety_env.engine import DEAL_OVER, MATCH_OVER, PLAYS
 from valety_env.rules import Rules, make_rules
 from valety_env.solver import NO_VALUE, Solver
-from valety_env.solver.bounds import OPEN, PROVEN, REFUTED, SUIT_FACTS, floors, judge, leasts
+from valety_env.solver.bounds import OPEN, PROVEN, REFUTED, floors, judge, leasts, suit_facts
 from valety_env.solver.order import NUM_WEIGHTS
 from valety_env.solver.positions import NODE, read_position
 
@@ -137,7 +137,7 @@ def test_what_is_said_without_search_is_so() -> None:
     for table, brute in positions(4, 1500, 5):
         solver = Solver(table.rules, memory=1 << 10)
         nodes = np.zeros(1, NODE)
-        solver._deals["trump"] = "SCDH".find(brute.trump) if brute.trump else -1
+        solver._memory.deals["trump"] = "SCDH".find(brute.trump) if brute.trump else -1
         if read_position(table.record, table.state, nodes[0]) >= 0:
             continue
         turn = int(table.state.turn)
@@ -148,7 +148,7 @@ def test_what_is_said_without_search_is_so() -> None:
         gets = (points + brute.value(own, other)) // 2
         for need in range(gets - 4, gets + 6):
             nodes[0]["need"] = need
-            found = judge(solver._deals[0], SUIT_FACTS, nodes[0], len(own))
+            found = judge(solver._memory.deals[0], suit_facts(), nodes[0], len(own))
             assert found in (OPEN, PROVEN if gets >= need else REFUTED), (own, other, need)
             answered += found != OPEN
             asked += 1

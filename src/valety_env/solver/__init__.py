@@ -5,12 +5,16 @@ A deal's value is the difference of deal points when both see everything and pla
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from valety_env.cards import NUM_CARDS
 from valety_env.engine import PLAYS
 from valety_env.rules import Rules, make_rules
-from valety_env.solver.bounds import SUIT_FACTS, floors, leasts
+from valety_env.solver.bounds import floors, leasts, suit_facts
 from valety_env.solver.order import WEIGHTS
 from valety_env.solver.positions import MOST_CARDS, NODE
 from valety_env.solver.search import (
@@ -18,6 +22,7 @@ from valety_env.solver.search import (
     LEVEL,
     NO_VALUE,
     TABLE_COLUMNS,
+    Memory,
     solve_in_parallel,
     solve_tables,
 )
@@ -31,13 +36,17 @@ _LEAST_MEMORY = 1 << 10
 class Solver:
     """Solves tables of a game of two in which tricks score.
 
+    What it finds does not depend on what it was asked before, on threads or memory. Several Python
+    threads may ask the same solver: they take turns.
+
     Args:
         rules: the rules, or a game's name.
         threads: how many share many tables; each has memory of its own.
         memory: bytes for what is remembered of positions, a thread; rounded down to a power of 2.
 
     Attributes:
-        nodes: positions looked at so far.
+        threads: how many.
+        memory: bytes for what is remembered of positions, a thread.
 
     Raises:
         ValueError: for a game with more than two players or with penalties alone, or a number
@@ -55,25 +64,27 @@ class Solver:
             raise ValueError(f"threads={threads}: it must be at least 1")
         if memory < _LEAST_MEMORY:
             raise ValueError(f"memory={memory}: it must be at least {_LEAST_MEMORY} bytes")
+        self.threads = threads
         slots = 1 << (memory // (8 * TABLE_COLUMNS)).bit_length() - 1
-        self._deals = np.zeros(threads, DEAL)
-        self._deals["penalty"] = self.rules.jack_penalties
-        self._deals["floor"] = floors(self.rules)
-        self._deals["least"] = leasts(self.rules)
-        self._deals["weights"] = WEIGHTS
-        self._tables = np.zeros((threads, slots, TABLE_COLUMNS), np.uint64)
-        self._levels = np.zeros((threads, MOST_CARDS + 1), LEVEL)
-        self._nodes = np.zeros((threads, MOST_CARDS + 1, MOST_CARDS + 1), NODE)
-
-    @property
-    def memory(self) -> int:
-        """Bytes for what is remembered of positions, a thread."""
-        return int(self._tables[0].nbytes)
+        self.memory = 8 * TABLE_COLUMNS * slots
+        deals = np.zeros(threads, DEAL)
+        deals["penalty"] = self.rules.jack_penalties
+        deals["floor"] = floors(self.rules)
+        deals["least"] = leasts(self.rules)
+        deals["weights"] = WEIGHTS
+        self._memory = Memory(
+            deals,
+            suit_facts(),
+            np.zeros((threads, slots, TABLE_COLUMNS), np.uint64),
+            np.zeros((threads, MOST_CARDS + 1), LEVEL),
+            np.zeros((threads, MOST_CARDS + 1, MOST_CARDS + 1), NODE),
+        )
+        self._lock = threading.Lock()
 
     @property
     def nodes(self) -> int:
         """Positions looked at so far."""
-        return int(self._deals["nodes"].sum())
+        return int(self._memory.deals["nodes"].sum())
 
     def values(self, states: np.ndarray) -> np.ndarray:
         """Return what each card of the seat to play leads to, with best play by both afterwards.
@@ -96,7 +107,7 @@ class Solver:
 
     def set_weights(self, weights: np.ndarray) -> None:
         """Order cards by other weights than `order.WEIGHTS`; no value depends on them."""
-        self._deals["weights"] = weights
+        self._memory.deals["weights"] = weights
 
     def _solve(self, states: np.ndarray, columns: int) -> np.ndarray:
         """Return values, of every card or of the best alone."""
@@ -104,12 +115,20 @@ class Solver:
             table = int(np.flatnonzero(states["phase"] != PLAYS)[0])
             raise ValueError(f"table {table}: its deal is over")
         values = np.empty((len(states), columns), np.int16)
-        memory = (self._deals, SUIT_FACTS, self._tables, self._levels, self._nodes)
-        given = (self.rules.packed, states, *memory, values)
-        threads = len(self._deals)
-        if threads > 1 and usable_threads(threads) > 1:
-            share_out(solve_in_parallel, threads, threads, *given)
-        else:
-            for thread in range(threads):
-                solve_tables(*given, thread)
+        self.run(solve_tables, solve_in_parallel, self.rules.packed, states, values)
         return values
+
+    def run(
+        self, kernel: Callable[..., None], parallel: Callable[..., None], *arguments: Any
+    ) -> None:
+        """Call a kernel for each thread, or its parallel twin for all.
+
+        After `arguments` the kernel gets the `Memory` of the searches and which thread it is, its
+        twin the parts of that memory.
+        """
+        with self._lock:
+            if self.threads > 1 and usable_threads(self.threads) > 1:
+                share_out(parallel, self.threads, *arguments, *self._memory)
+            else:
+                for thread in range(self.threads):
+                    kernel(*arguments, self._memory, thread)

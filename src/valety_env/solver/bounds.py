@@ -7,6 +7,7 @@ tricks that he loses anyway: what sure tricks are worth is a question of who hol
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -67,7 +68,8 @@ def leasts(rules: Rules) -> np.ndarray:
     return found
 
 
-def _suit_facts() -> np.ndarray:
+@cache
+def suit_facts() -> np.ndarray:
     """Return what the search asks of a suit, by its 14 bits, 4 bits each.
 
     How many cards the leader has, and the follower; how many of the highest are the leader's, and
@@ -81,9 +83,6 @@ def _suit_facts() -> np.ndarray:
         top, other_top = length - other.bit_length(), length - own.bit_length()
         facts[bits] = own.bit_count() | other.bit_count() << 4 | top << 8 | other_top << 12
     return facts
-
-
-SUIT_FACTS = _suit_facts()
 
 
 @inlined
@@ -106,7 +105,7 @@ def judge(deal: np.record, facts: np.ndarray, node: np.record, left: int) -> int
 
     Args:
         deal: one `DEAL` record.
-        facts: SUIT_FACTS.
+        facts: `suit_facts()`.
         node: one `NODE` record.
         left: tricks left, at least 1.
     """

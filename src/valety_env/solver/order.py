@@ -80,7 +80,7 @@ def rank_leads(
 
     Args:
         deal: one `DEAL` record.
-        facts: SUIT_FACTS.
+        facts: `suit_facts()`.
         node: one `NODE` record.
         left: tricks left.
         hint: the lead that was right before, or a number that is no place.

@@ -8,7 +8,7 @@ stack, a level a trick.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import prange
@@ -79,7 +79,7 @@ class Search(NamedTuple):
 
     Attributes:
         deals: `DEAL` (1,).
-        facts: SUIT_FACTS.
+        facts: `suit_facts()`.
         table: uint64 (2^n, TABLE_COLUMNS).
         levels: `LEVEL` (27,).
         nodes: `NODE` (27, 27); [0, 0] is the position that is searched.
@@ -88,6 +88,24 @@ class Search(NamedTuple):
     deals: np.ndarray
     facts: np.ndarray
     table: np.ndarray
+    levels: np.ndarray
+    nodes: np.ndarray
+
+
+class Memory(NamedTuple):
+    """What the searches of several threads work with: the parts of `Search`, one a thread.
+
+    Attributes:
+        deals: `DEAL` (threads,).
+        facts: `suit_facts()`.
+        tables: uint64 (threads, 2^n, TABLE_COLUMNS).
+        levels: `LEVEL` (threads, 27).
+        nodes: `NODE` (threads, 27, 27).
+    """
+
+    deals: np.ndarray
+    facts: np.ndarray
+    tables: np.ndarray
     levels: np.ndarray
     nodes: np.ndarray
 
@@ -428,35 +446,29 @@ def _points_after(search: Search, tricks: int, lead: int, reply: int, guess: int
     return int64(before.points) - points + found if stays else points - found
 
 
+@inlined
+def search_of(memory: Memory, thread: int) -> Search:
+    """Return what one of several threads searches with."""
+    deals = memory.deals[thread : thread + 1]
+    tables, levels, nodes = memory.tables[thread], memory.levels[thread], memory.nodes[thread]
+    return Search(deals, memory.facts, tables, levels, nodes)
+
+
 @kernel
 def solve_tables(
-    rules: np.ndarray,
-    states: np.ndarray,
-    deals: np.ndarray,
-    facts: np.ndarray,
-    tables: np.ndarray,
-    levels: np.ndarray,
-    nodes: np.ndarray,
-    values: np.ndarray,
-    thread: int,
+    rules: np.ndarray, states: np.ndarray, values: np.ndarray, memory: Memory, thread: int
 ) -> None:
     """Solve every so many-th table, from `thread` on, with that thread's memory.
 
     Args:
         rules: `RULES` (1,).
         states: `STATE` (N,).
-        deals: `DEAL` (threads,).
-        facts: SUIT_FACTS.
-        tables: uint64 (threads, 2^n, TABLE_COLUMNS).
-        levels: `LEVEL` (threads, 27).
-        nodes: `NODE` (threads, 27, 27).
         values: int16 (N, 52), overwritten; or (N, 1), of the best card alone.
+        memory: of all threads.
         thread: which.
     """
-    search = Search(
-        deals[thread : thread + 1], facts, tables[thread], levels[thread], nodes[thread]
-    )
-    for i in range(thread, states.size, deals.size):
+    search = search_of(memory, thread)
+    for i in range(thread, states.size, memory.deals.size):
         if values.shape[1] == 1:
             values[i, 0] = best_value(rules[0], states[i], search)
         else:
@@ -464,7 +476,17 @@ def solve_tables(
 
 
 @parallel_kernel
-def solve_in_parallel(threads: int, *arguments: Any) -> None:
-    """Do what `solve_tables` does for each thread."""
-    for thread in prange(threads):
-        solve_tables(*arguments, thread)  # type: ignore[call-arg]
+def solve_in_parallel(
+    rules: np.ndarray,
+    states: np.ndarray,
+    values: np.ndarray,
+    deals: np.ndarray,
+    facts: np.ndarray,
+    tables: np.ndarray,
+    levels: np.ndarray,
+    nodes: np.ndarray,
+) -> None:
+    """Do what `solve_tables` does for all threads; a `prange` loop takes no tuples."""
+    for thread in prange(deals.size):
+        memory = Memory(deals, facts, tables, levels, nodes)
+        solve_tables(rules, states, values, memory, thread)
