@@ -107,6 +107,21 @@ def _switch(text: str) -> bool:
     return text == "1"
 
 
+def _whole_number(text: str) -> int:
+    """Read a whole number."""
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise ValueError("it must be a whole number")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    """Read a number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("it must be a number") from None
+
+
 def _plain_value(text: str) -> bool | int | float | str:
     """Read a value whose type only the agent knows: true, false, a number, else a text."""
     if text.lower() in ("true", "false"):
@@ -167,6 +182,10 @@ _SHOWN: dict[str, Callable[[str], Any]] = {
 _KINDS: dict[str, _Kind] = {
     "random": _Kind(RandomAgent, options={"general": _switch}),
     "heuristic": _Kind(HeuristicAgent, options={"general": _switch}),
+    "pimc": _Kind(
+        _later("pimc", "PimcAgent"),
+        options={"worlds": _whole_number, "seconds": _number, "threads": _whole_number},
+    ),
     "checkpoint": _Kind(
         _later("neural", "load_checkpoint_agent"),
         target="PATH",
