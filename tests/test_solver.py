@@ -158,18 +158,18 @@ def test_what_is_said_without_search_is_so() -> None:
 def test_the_fewest_points_are_two_tricks_with_all_jacks() -> None:
     """V11: −8, two tricks with all four jacks in them."""
     rules = make_rules("valety")
-    assert leasts(rules)[15].tolist() == [-8, -8, -8, *range(-7, 17)]
-    assert leasts(rules)[0].tolist() == list(range(27))
+    assert leasts(rules.jack_penalties)[15].tolist() == [-8, -8, -8, *range(-7, 17)]
+    assert leasts(rules.jack_penalties)[0].tolist() == list(range(27))
     # Of J♥ and J♦ both on one trick.
-    assert leasts(rules)[12, :3].tolist() == [-6, -6, -5]
+    assert leasts(rules.jack_penalties)[12, :3].tolist() == [-6, -6, -5]
 
 
 def test_a_trick_that_is_cashed_costs_one_jack_at_most() -> None:
     rules = make_rules("valety")
     # The other has all four: three of them, 4 + 3 + 2, on three tricks, or all on four.
-    assert floors(rules)[0, 15].tolist() == [-6, -6, -6, -6, *range(-6, 17)]
+    assert floors(rules.jack_penalties)[0, 15].tolist() == [-6, -6, -6, -6, *range(-6, 17)]
     # All own: each is a trick, which pays for J♠.
-    assert floors(rules)[15, 0].tolist() == [-6 + tricks for tricks in range(27)]
+    assert floors(rules.jack_penalties)[15, 0].tolist() == [-6 + tricks for tricks in range(27)]
 
 
 def full_deals(number: int) -> np.ndarray:

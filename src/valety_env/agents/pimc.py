@@ -10,6 +10,7 @@ out or to hide something (Frank and Basin, "Search in games with incomplete info
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 from numba import prange
@@ -30,6 +31,8 @@ _AT_ONCE = 2
 
 @kernel
 def add_worlds(
+    memory: Memory,
+    thread: int,
     rules: np.ndarray,
     views: np.ndarray,
     legal: np.ndarray,
@@ -40,14 +43,14 @@ def add_worlds(
     scratch: np.ndarray,
     states: np.ndarray,
     values: np.ndarray,
-    memory: Memory,
-    thread: int,
 ) -> None:
     """Imagine worlds of each table and add up what the cards are worth in them.
 
     The threads share the worlds out, so that they are all at work on a single table, too.
 
     Args:
+        memory: the solver's, of all threads.
+        thread: which.
         rules: `RULES` (1,).
         views: `VIEW` (N,).
         legal: uint64 (N,); where it is one card nothing is done.
@@ -58,8 +61,6 @@ def add_worlds(
         scratch: float64 (threads, SCRATCH_SIZE).
         states: `STATE` (threads, 1), scratch.
         values: int16 (threads, 1, 52), scratch.
-        memory: the solver's, of all threads.
-        thread: which.
     """
     search = search_of(memory, thread)
     state = states[thread, 0]
@@ -79,39 +80,16 @@ def add_worlds(
 
 @parallel_kernel
 def add_worlds_in_parallel(
-    rules: np.ndarray,
-    views: np.ndarray,
-    legal: np.ndarray,
-    keys: np.ndarray,
-    first: int,
-    worlds: int,
-    sums: np.ndarray,
-    scratch: np.ndarray,
-    states: np.ndarray,
-    values: np.ndarray,
     deals: np.ndarray,
     facts: np.ndarray,
     tables: np.ndarray,
     levels: np.ndarray,
     nodes: np.ndarray,
+    *arguments: Any,
 ) -> None:
-    """Do what `add_worlds` does for all threads; a `prange` loop takes no tuples."""
+    """Do what `add_worlds` does for all threads, as `solve_in_parallel` is made."""
     for thread in prange(deals.size):
-        memory = Memory(deals, facts, tables, levels, nodes)
-        add_worlds(
-            rules,
-            views,
-            legal,
-            keys,
-            first,
-            worlds,
-            sums,
-            scratch,
-            states,
-            values,
-            memory,
-            thread,
-        )
+        add_worlds(Memory(deals, facts, tables, levels, nodes), thread, *arguments)
 
 
 @kernel

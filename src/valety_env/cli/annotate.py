@@ -23,8 +23,7 @@ from valety_env.cli.console import (
     say,
     write_json,
 )
-from valety_env.notation import read_record, record_from_text
-from valety_env.solver import Solver
+from valety_env.notation import record_from_text
 from valety_env.solver.annotations import Annotation, annotate
 
 
@@ -56,12 +55,11 @@ class Annotate:
         """Annotate and report; returns the exit code."""
         with input_errors():
             check_writable(self.json)
-            record = read_file(self.record)
-            solver = Solver(read_record(record).rules)
-        with Bar() as bar:
-            annotations = annotate(
-                record, solver, lambda done, total: bar.update("plays", done, total)
-            )
+            with Bar() as bar:
+                annotations = annotate(
+                    read_file(self.record),
+                    progress=lambda done, total: bar.update("plays", done, total),
+                )
         console = err() if self.json == "-" else out()
         shown = [a for a in annotations if a.cost or not self.only_costly]
         print_annotations(shown, console)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -24,7 +25,7 @@ from valety_env.cli.console import (
     write_json,
 )
 from valety_env.engine import PLAYS
-from valety_env.notation import NotationError, position_from_text, position_to_text
+from valety_env.notation import position_from_text, position_to_text
 from valety_env.rules import Rules
 from valety_env.solver import NO_VALUE, Solver
 
@@ -73,8 +74,8 @@ class Solve:
         console = err() if self.json == "-" else out()
         found = []
         with Bar() as bar:
-            for number, (rules, state, solver) in enumerate(given, 1):
-                found.append(solved(rules, state, solver))
+            for number, (rules, state) in enumerate(given, 1):
+                found.append(solved(rules, state))
                 bar.update("positions", number, len(given))
         for told in found:
             print_solved(told, console)
@@ -83,25 +84,29 @@ class Solve:
         return 0
 
 
-def read_position(text: str, place: str = "") -> tuple[Rules, np.ndarray, Solver]:
-    """Return the rules, the state and a solver of a position.
+# Many positions of the same rules share one.
+solver_of = lru_cache(maxsize=8)(Solver)
+
+
+def read_position(text: str, place: str = "") -> tuple[Rules, np.ndarray]:
+    """Return the rules and the state of a position.
 
     Raises:
         InputError: if it is no position, or not of a game that can be solved.
     """
     try:
         rules, state = position_from_text(text)
-        solver = Solver(rules)
-    except (NotationError, ValueError) as error:
+        solver_of(rules)
+    except ValueError as error:
         raise InputError(f"{place}{error}") from None
     if state[0].phase != PLAYS:
         raise InputError(f"{place}the deal is over: there is nothing to play")
-    return rules, state, solver
+    return rules, state
 
 
-def solved(rules: Rules, state: np.ndarray, solver: Solver) -> dict[str, Any]:
+def solved(rules: Rules, state: np.ndarray) -> dict[str, Any]:
     """Return the values of a position's cards as JSON values, the best first."""
-    values = solver.values(state)[0]
+    values = solver_of(rules).values(state)[0]
     cards = [card for card in range(len(values)) if values[card] != NO_VALUE]
     cards.sort(key=lambda card: -int(values[card]))
     return {

@@ -69,8 +69,8 @@ class Solver:
         self.memory = 8 * TABLE_COLUMNS * slots
         deals = np.zeros(threads, DEAL)
         deals["penalty"] = self.rules.jack_penalties
-        deals["floor"] = floors(self.rules)
-        deals["least"] = leasts(self.rules)
+        deals["floor"] = floors(self.rules.jack_penalties)
+        deals["least"] = leasts(self.rules.jack_penalties)
         deals["weights"] = WEIGHTS
         self._memory = Memory(
             deals,
@@ -123,12 +123,12 @@ class Solver:
     ) -> None:
         """Call a kernel for each thread, or its parallel twin for all.
 
-        After `arguments` the kernel gets the `Memory` of the searches and which thread it is, its
+        Before `arguments` the kernel gets the `Memory` of the searches and which thread it is, its
         twin the parts of that memory.
         """
         with self._lock:
             if self.threads > 1 and usable_threads(self.threads) > 1:
-                share_out(parallel, self.threads, *arguments, *self._memory)
+                share_out(parallel, self.threads, *self._memory, *arguments)
             else:
                 for thread in range(self.threads):
-                    kernel(*arguments, self._memory, thread)
+                    kernel(self._memory, thread, *arguments)

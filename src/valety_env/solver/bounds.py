@@ -15,14 +15,17 @@ from numpy import uint64
 
 from valety_env._jit import inlined, int64
 from valety_env.cards import EMPTY, NO_SUIT, NUM_SUITS
-from valety_env.rules import Rules
 from valety_env.solver.positions import LANE, MOST_CARDS, lane, suits_with
 
 PROVEN, REFUTED, OPEN = 1, 0, -1
 
 
-def floors(rules: Rules) -> np.ndarray:
+@cache
+def floors(costs: tuple[int, ...]) -> np.ndarray:
     """Return the fewest points that come with some tricks, however badly the jacks fall.
+
+    Args:
+        costs: `Rules.jack_penalties`.
 
     Returns:
         int16 (16, 16, 27) by own jacks, the other's jacks (bit = suit) and tricks: the fewest
@@ -31,7 +34,6 @@ def floors(rules: Rules) -> np.ndarray:
         that is one more.
     """
     found = np.zeros((1 << NUM_SUITS, 1 << NUM_SUITS, MOST_CARDS + 1), np.int16)
-    costs = rules.jack_penalties
     for own in range(1 << NUM_SUITS):
         for other in range(1 << NUM_SUITS):
             if own & other:
@@ -49,8 +51,12 @@ def floors(rules: Rules) -> np.ndarray:
     return found
 
 
-def leasts(rules: Rules) -> np.ndarray:
+@cache
+def leasts(costs: tuple[int, ...]) -> np.ndarray:
     """Return the fewest points that come with some tricks, whatever cards took them.
+
+    Args:
+        costs: `Rules.jack_penalties`.
 
     Returns:
         int16 (16, 27) by the jacks left (bit = suit) and tricks: the fewest points of who takes at
@@ -58,12 +64,10 @@ def leasts(rules: Rules) -> np.ndarray:
     """
     found = np.zeros((1 << NUM_SUITS, MOST_CARDS + 1), np.int16)
     for jacks in range(1 << NUM_SUITS):
-        costs = sorted(
-            (rules.jack_penalties[s] for s in range(NUM_SUITS) if jacks >> s & 1), reverse=True
-        )
+        thrown = sorted((costs[s] for s in range(NUM_SUITS) if jacks >> s & 1), reverse=True)
         for tricks in range(MOST_CARDS + 1):
             found[jacks, tricks] = min(
-                more - sum(costs[: 2 * more]) for more in range(tricks, tricks + NUM_SUITS + 1)
+                more - sum(thrown[: 2 * more]) for more in range(tricks, tricks + NUM_SUITS + 1)
             )
     return found
 
@@ -73,7 +77,7 @@ def suit_facts() -> np.ndarray:
     """Return what the search asks of a suit, by its 14 bits, 4 bits each.
 
     How many cards the leader has, and the follower; how many of the highest are the leader's, and
-    the follower's. A look-up takes a third of the time of counting.
+    the follower's.
     """
     facts = np.zeros(1 << LANE, np.uint16)
     for bits in range(1, 1 << LANE):

@@ -16,6 +16,7 @@ from valety_env.cards import (
     EMPTY,
     NO_CARD,
     NUM_CARDS,
+    NUM_RANKS,
     NUM_SUITS,
     ONE,
     bit,
@@ -141,7 +142,7 @@ def choice_for(place: int, own: np.uint64, jacks: np.uint64, is_jack: bool) -> i
 @inlined
 def place_of(card: int, both: np.uint64) -> int:
     """Return the place of a card among those left of both hands."""
-    suit = card // 13
+    suit = card // NUM_RANKS
     return LANE * suit + count(both & suit_cards(suit) & (bit(card) - ONE))
 
 
@@ -170,7 +171,7 @@ def read_position(rules: np.record, state: np.record, node: np.record) -> int:
     penalties = 0
     for suit in range(NUM_SUITS):
         place = LANE * suit
-        for card in range(13 * suit, 13 * suit + 13):
+        for card in range(NUM_RANKS * suit, NUM_RANKS * (suit + 1)):
             if both & bit(card) == EMPTY:
                 continue
             if mine & bit(card) != EMPTY:

@@ -8,7 +8,7 @@ stack, a level a trick.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import prange
@@ -456,16 +456,16 @@ def search_of(memory: Memory, thread: int) -> Search:
 
 @kernel
 def solve_tables(
-    rules: np.ndarray, states: np.ndarray, values: np.ndarray, memory: Memory, thread: int
+    memory: Memory, thread: int, rules: np.ndarray, states: np.ndarray, values: np.ndarray
 ) -> None:
     """Solve every so many-th table, from `thread` on, with that thread's memory.
 
     Args:
+        memory: of all threads.
+        thread: which.
         rules: `RULES` (1,).
         states: `STATE` (N,).
         values: int16 (N, 52), overwritten; or (N, 1), of the best card alone.
-        memory: of all threads.
-        thread: which.
     """
     search = search_of(memory, thread)
     for i in range(thread, states.size, memory.deals.size):
@@ -477,16 +477,16 @@ def solve_tables(
 
 @parallel_kernel
 def solve_in_parallel(
-    rules: np.ndarray,
-    states: np.ndarray,
-    values: np.ndarray,
     deals: np.ndarray,
     facts: np.ndarray,
     tables: np.ndarray,
     levels: np.ndarray,
     nodes: np.ndarray,
+    *arguments: Any,
 ) -> None:
-    """Do what `solve_tables` does for all threads; a `prange` loop takes no tuples."""
+    """Do what `solve_tables` does for all threads, with the parts of a `Memory`.
+
+    A `prange` loop takes no tuples from outside.
+    """
     for thread in prange(deals.size):
-        memory = Memory(deals, facts, tables, levels, nodes)
-        solve_tables(rules, states, values, memory, thread)
+        solve_tables(Memory(deals, facts, tables, levels, nodes), thread, *arguments)
