@@ -243,7 +243,7 @@ def test_an_agent_is_named_by_the_string_that_makes_it_again(given: str, name: s
     [
         (
             "pimc2",
-            r"'pimc2' names no agent; the agents are: random, heuristic, pimc, checkpoint:PATH",
+            r"'pimc2' names no agent; the agents are: random, heuristic, pimc, clairvoyant, checkpoint:PATH",
         ),
         ("", r"'' names no agent; the agents are: random"),
         (None, r"named by a string, not None"),
@@ -268,8 +268,9 @@ def test_a_wrong_name_is_refused_in_one_line_that_says_what_is_allowed(
 def test_a_path_may_hold_what_separates_options() -> None:
     parsed = parse_agent_name("checkpoint:C:/lr=0.1,2,b/last,device=cpu")
     assert parsed == ("checkpoint", "C:/lr=0.1,2,b/last", {"device": "cpu"})
-    assert agent_names()[:4] == ["random", "heuristic", "pimc", "checkpoint:PATH"]
-    assert agent_names()[4:] == ["onnx:FILE", "sb3:FILE", "rllib:DIR", "python:MODULE:FUNCTION"]
+    own = ["random", "heuristic", "pimc", "clairvoyant", "checkpoint:PATH"]
+    assert agent_names()[:5] == own
+    assert agent_names()[5:] == ["onnx:FILE", "sb3:FILE", "rllib:DIR", "python:MODULE:FUNCTION"]
 
 
 def test_agents_are_made_without_torch_and_a_checkpoint_says_what_it_needs() -> None:

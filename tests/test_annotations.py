@@ -12,10 +12,11 @@ from tables import Table
 from test_solver import Brute, by_brute_force, dealt
 
 from valety_env import cli, valety_v0
-from valety_env.notation import position_to_text, record_to_text
+from valety_env.notation import NotationError, RecordError, position_to_text, record_to_text
 from valety_env.rules import make_rules
 from valety_env.solver import Solver
-from valety_env.solver.annotations import annotate, positions_of_deal
+from valety_env.solver.annotations import annotate, annotate_all, positions_of_deal
+from valety_env.solver.texts import solve_texts
 
 Captured = pytest.CaptureFixture[str]
 
@@ -199,3 +200,43 @@ def test_a_solver_of_other_rules_is_not_used() -> None:
     record = game(7, hand_size=4, episode="deal")
     with pytest.raises(ValueError, match="solver"):
         annotate(record, Solver("valety", threads=1))
+
+
+def test_records_of_all_kinds_are_annotated_in_one_call() -> None:
+    records = [
+        game(7, hand_size=4, episode="deal"),
+        game(8, hand_size=4, episode="deal"),
+        game(9, hand_size=3, count="trick", target=4),
+    ]
+    told: list[tuple[int, int]] = []
+    found = annotate_all(records, threads=2, progress=lambda *done: told.append(done))
+    assert found == [annotate(record) for record in records]
+    plays = sum(map(len, found))
+    assert told[-1] == (plays, plays)
+    assert annotate_all([]) == []
+    # A wrong one is found before anything is solved.
+    told.clear()
+    with pytest.raises(RecordError):
+        annotate_all([records[0], {}], progress=lambda *done: told.append(done))
+    assert told == []
+
+
+def test_positions_of_all_kinds_are_solved_in_one_call() -> None:
+    texts, expected = [], []
+    for seed in range(6):
+        rules = make_rules("valety", hand_size=3 + seed % 2)
+        table = dealt(rules, random.Random(seed))
+        texts.append(position_to_text(rules, table.states))
+        expected.append(by_brute_force(table, Brute(rules, "SCDH"[int(table.state.turned) // 13])))
+    told: list[tuple[int, int]] = []
+    found = solve_texts(texts, threads=2, progress=lambda *done: told.append(done))
+    assert [solution.position for solution in found] == texts
+    assert [solution.values for solution in found] == expected
+    assert all(
+        list(solution.values.values()) == sorted(solution.values.values(), reverse=True)
+        for solution in found
+    )
+    assert told[-1] == (6, 6)
+    with pytest.raises(NotationError, match=r"^position 2: JS is told twice"):
+        solve_texts([texts[0], "hands=JS,JS/QS,QH turn=0 trump=H"])
+    assert solve_texts([]) == []

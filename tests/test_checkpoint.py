@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from tables import third_deal
 
 from valety_env import make_agent
-from valety_env.agents import Agent, neural
+from valety_env.agents import Agent, Policy, neural
 from valety_env.agents.neural import (
     ActorCritic,
     NetworkConfig,
@@ -298,6 +298,39 @@ def test_choices_of_a_warm_player_are_as_likely_as_its_temperature_says(valety: 
         found = np.bincount(agent.act(views, legal, keys), minlength=52) / n
         expected = torch.where(allowed, logits / temperature, -torch.inf).softmax(0)
         np.testing.assert_allclose(found, expected, atol=0.015)
+
+
+@pytest.mark.parametrize("temperature", [0, 0.5, 1])
+def test_a_player_tells_how_likely_its_choices_are(valety: Rules, temperature: float) -> None:
+    network = make_network(valety)
+    with torch.no_grad():
+        # A network as it begins is indifferent.
+        network.head.weight[:-1] *= 300
+    views, legal, _ = some_views(valety, 8, 5)
+    rows = np.zeros((len(views), network.config.inputs), np.uint8)
+    encode_views(0, valety.packed, views, rows)
+    with torch.inference_mode():
+        logits = network(torch.from_numpy(rows))[0]
+    agent = NeuralAgent(network, valety, temperature=temperature)
+    assert isinstance(agent, Policy)
+    for i, cards in enumerate(legal.tolist()):
+        actions = np.array([card for card in range(52) if cards >> card & 1])
+        # Who always plays the likeliest is taken to play as it was trained to.
+        expected = (logits[i, actions] / (temperature or 1)).softmax(0)
+        same = np.repeat(i, len(actions))
+        found = agent.chances(views[same], legal[same], actions)
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+        assert len(actions) == 1 or expected.max() - expected.min() > 0.01
+
+
+def test_a_checkpoint_is_the_model_that_pimc_takes_the_other_for(
+    saved: Path, valety: Rules
+) -> None:
+    name = f"pimc,worlds=2,model=checkpoint:{saved}"
+    agent = make_agent(name, valety)
+    assert agent.name == name
+    views, legal, keys = some_views(valety, 2, 7)
+    assert all(legal[i] >> int(a) & 1 for i, a in enumerate(agent.act(views, legal, keys)))
 
 
 def test_a_player_of_single_deals_takes_each_deal_of_a_match_for_one(valety: Rules) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy import uint64
 
 from valety_env._jit import inlined, int64, kernel
-from valety_env.agents import Agent, agent_name
+from valety_env.agents import Agent, agent_name, sees_all
 from valety_env.agents.metadata import EPISODES, make_metadata
 from valety_env.cards import EMPTY, NUM_CARDS, ONE, card_name, set_names
 from valety_env.engine import (
@@ -417,13 +417,29 @@ def decision_key(agent_seed: np.uint64, state: np.record) -> np.uint64:
     return mix(mix(key, uint64(state.deal)), uint64(step))
 
 
-def ask(agent: Agent, views: np.ndarray, legal: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Return the actions that an agent chooses at N tables, int64 (N,), legal or not.
+def ask(
+    agent: Agent,
+    views: np.ndarray,
+    legal: np.ndarray,
+    keys: np.ndarray,
+    states: np.ndarray,
+    tables: np.ndarray,
+) -> np.ndarray:
+    """Return the actions that an agent chooses at n tables, int64 (n,), legal or not.
+
+    Args:
+        agent: who is asked.
+        views: `VIEW` (n,).
+        legal: uint64 (n,).
+        keys: uint64 (n,).
+        states: `STATE` (N,): an agent that sees all is shown a copy of those it is asked about in
+            place of its views. None other gets near them.
+        tables: int64 (n,), which of `states` these are.
 
     Raises:
         ActionTypeError: if it does not give one whole number a table.
     """
-    actions = np.asarray(agent.act(views, legal, keys))
+    actions = np.asarray(agent.act(states[tables] if sees_all(agent) else views, legal, keys))
     if actions.shape != legal.shape or actions.dtype.kind not in "iu":
         raise ActionTypeError(
             f"{agent_name(agent)} chose actions of dtype {actions.dtype} and shape "

@@ -27,12 +27,14 @@ __all__ = [
     "Agent",
     "AgentError",
     "AgentName",
+    "Policy",
     "UntrustedError",
     "agent_name",
     "agent_names",
     "make_agent",
     "needs_extra",
     "parse_agent_name",
+    "sees_all",
 ]
 
 
@@ -65,7 +67,30 @@ class Agent(Protocol):
         ...
 
 
-def agent_name(agent: Agent) -> str:
+@runtime_checkable
+class Policy(Protocol):
+    """What tells how likely a player's choices are: some agents do."""
+
+    def chances(self, views: np.ndarray, legal: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        """Return how likely given actions are at N tables, float64 (N,), 0…1.
+
+        Args:
+            views: `VIEW` (N,), as for `Agent.act`.
+            legal: uint64 (N,).
+            actions: int64 (N,), one of `legal` each.
+        """
+        ...
+
+
+def sees_all(agent: Agent) -> bool:
+    """Return whether an agent is shown all cards: `STATE`s in place of `VIEW`s.
+
+    Such a one has an attribute `sees_all` that is True. It is no fair player but a measure.
+    """
+    return getattr(agent, "sees_all", False) is True
+
+
+def agent_name(agent: Agent | Policy) -> str:
     """Return the string that makes an agent again, or for a stranger its class."""
     return str(getattr(agent, "name", type(agent).__name__))
 
@@ -183,9 +208,15 @@ _KINDS: dict[str, _Kind] = {
     "random": _Kind(RandomAgent, options={"general": _switch}),
     "heuristic": _Kind(HeuristicAgent, options={"general": _switch}),
     "pimc": _Kind(
-        _later("pimc", "PimcAgent"),
-        options={"worlds": _whole_number, "seconds": _number, "threads": _whole_number},
+        _later("search", "PimcAgent"),
+        options={
+            "worlds": _whole_number,
+            "seconds": _number,
+            "model": str,
+            "threads": _whole_number,
+        },
     ),
+    "clairvoyant": _Kind(_later("search", "ClairvoyantAgent"), options={"threads": _whole_number}),
     "checkpoint": _Kind(
         _later("neural", "load_checkpoint_agent"),
         target="PATH",

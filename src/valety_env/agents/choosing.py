@@ -147,3 +147,36 @@ def draw_actions(
             left &= left - ONE
         actions[i] = draw_action(logits[i], legal[i], temperature, mix(keys[i], EMPTY))
     return -1
+
+
+@kernel
+def chance_to_draw(logits: np.ndarray, legal: np.uint64, action: int, temperature: float) -> float:
+    """Return how likely `draw_action` is to draw an action.
+
+    Args:
+        logits: (at least as many as there are actions,).
+        legal: the legal actions.
+        action: one of them.
+        temperature: above 0.
+    """
+    own = float64(logits[action])
+    total = 0.0
+    left = legal
+    while left != EMPTY:
+        # Where another is far likelier the sum would be infinite; the chance is 0 anyhow.
+        total += math.exp(min((float64(logits[lowest(left)]) - own) / temperature, 700.0))
+        left &= left - ONE
+    return 1.0 / total
+
+
+@kernel
+def chances_to_draw(
+    logits: np.ndarray,
+    legal: np.ndarray,
+    actions: np.ndarray,
+    temperature: float,
+    chances: np.ndarray,
+) -> None:
+    """Write the `chance_to_draw` of each row into `chances`, float64 (N,)."""
+    for i in range(legal.size):
+        chances[i] = chance_to_draw(logits[i], legal[i], actions[i], temperature)

@@ -19,12 +19,15 @@ import numpy as np
 
 from valety_env._jit import kernel
 from valety_env.agents import needs_extra
-from valety_env.agents.choosing import check_temperature, draw_action, forget_match
+from valety_env.agents.choosing import (
+    chances_to_draw,
+    check_temperature,
+    draw_actions,
+    forget_match,
+)
 from valety_env.agents.files import replacing
 from valety_env.agents.metadata import FORMAT_VERSION, KEY, REQUIRED, check_metadata, read_json
-from valety_env.cards import EMPTY
 from valety_env.observations import encode_view, make_encoder
-from valety_env.rng import mix
 from valety_env.rules import Rules
 from valety_env.view import VIEW
 
@@ -258,47 +261,38 @@ def apply_network(
 
 
 @kernel
-def choose_actions(
+def write_logits(
     code: int | None,
     rules: np.ndarray,
     views: np.ndarray,
-    legal: np.ndarray,
-    keys: np.ndarray,
     single_deal: bool,
-    temperature: float,
     weights: tuple[np.ndarray, ...],
     biases: tuple[np.ndarray, ...],
     view: np.ndarray,
     row: np.ndarray,
     scratch: np.ndarray,
     logits: np.ndarray,
-    actions: np.ndarray,
 ) -> None:
-    """Choose an action at each table.
+    """Write what a network makes of each table.
 
     Args:
         code: the encoder, a value of `observations.ENCODERS`.
         rules: `RULES` (1,), those by which the network was shown the game.
         views: `VIEW` (N,).
-        legal: uint64 (N,), the legal actions.
-        keys: uint64 (N,), one a choice.
         single_deal: whether the network knows single deals alone.
-        temperature: as in `draw_action`.
         weights: as in `apply_network`.
         biases: as in `apply_network`.
         view: `VIEW` (1,), scratch.
         row: uint8 (1, inputs), scratch.
         scratch: as in `apply_network`.
-        logits: float32 (actions,), scratch.
-        actions: int64 (N,), overwritten.
+        logits: float32 (N, actions + 1), overwritten; the value is the last.
     """
     for i in range(views.size):
         view[0] = views[i]
         if single_deal:
             forget_match(rules[0], view[0])
         encode_view(code, rules[0], view[0], row, 0)
-        apply_network(row[0], weights, biases, scratch, logits)
-        actions[i] = draw_action(logits, legal[i], temperature, mix(keys[i], EMPTY))
+        apply_network(row[0], weights, biases, scratch, logits[i])
 
 
 class NeuralAgent:
@@ -361,23 +355,31 @@ class NeuralAgent:
     def act(self, views: np.ndarray, legal: np.ndarray, keys: np.ndarray) -> np.ndarray:
         """Choose an action at each of N tables, as `Agent.act`."""
         actions = np.empty(len(views), np.int64)
-        choose_actions(
+        draw_actions(self._logits(views), legal, keys, self.temperature, actions)
+        return actions
+
+    def chances(self, views: np.ndarray, legal: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        """Say how likely given actions are, as `Policy`; at temperature 1 if it has none."""
+        chances = np.empty(len(views))
+        chances_to_draw(self._logits(views), legal, actions, self.temperature or 1.0, chances)
+        return chances
+
+    def _logits(self, views: np.ndarray) -> np.ndarray:
+        """Return what the network makes of each table, float32 (N, actions + 1)."""
+        logits = np.empty((len(views), self._biases[-1].size), np.float32)
+        write_logits(
             self._code,
             self._rules,
             views,
-            legal,
-            keys,
             self._single_deal,
-            self.temperature,
             self._weights,
             self._biases,
             np.empty(1, VIEW),
             np.empty((1, self._weights[0].shape[0]), np.uint8),
             np.empty((2, max(bias.size for bias in self._biases)), np.float32),
-            np.empty(self._biases[-1].size, np.float32),
-            actions,
+            logits,
         )
-        return actions
+        return logits
 
 
 def load_checkpoint_agent(path: str, rules: Rules, **options: Any) -> NeuralAgent:

@@ -216,7 +216,7 @@ def play_tables(
             if n == 0:
                 continue
             moved += n
-            actions = ask(agent, views[:n], legal[:n], keys[:n])
+            actions = ask(agent, views[:n], legal[:n], keys[:n], states, tables[:n])
             row = find_illegal(legal[:n], actions)
             if row >= 0:
                 raise IllegalActionError(

@@ -24,7 +24,7 @@ from valety_env.cli.console import (
     write_json,
 )
 from valety_env.notation import record_from_text
-from valety_env.solver.annotations import Annotation, annotate
+from valety_env.solver.annotations import Annotation, annotate_all
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +46,8 @@ class Annotate:
     """The record's file, as JSON or as text, or -: standard input."""
     only_costly: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Show only plays that cost something."""
+    threads: int = 1
+    """How many threads share the plays."""
     json: Annotated[
         str | None, tyro.conf.arg(metavar="FILE|-", help_behavior_hint="(default: none)")
     ] = None
@@ -56,9 +58,10 @@ class Annotate:
         with input_errors():
             check_writable(self.json)
             with Bar() as bar:
-                annotations = annotate(
-                    read_file(self.record),
-                    progress=lambda done, total: bar.update("plays", done, total),
+                (annotations,) = annotate_all(
+                    [read_file(self.record)],
+                    self.threads,
+                    lambda done, total: bar.update("plays", done, total),
                 )
         console = err() if self.json == "-" else out()
         shown = [a for a in annotations if a.cost or not self.only_costly]

@@ -379,7 +379,9 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         if not rows:
             return left
         tables, legal = self._tables[:rows], self._legal[:rows]
-        actions = self._line.act(agent, self._views[:rows], legal, self._keys[:rows])
+        actions = self._line.act(
+            agent, self._views[:rows], legal, self._keys[:rows], self._states, tables
+        )
         left = self._play(tables, actions, True, rewards, ended, left - rows)
         if left < 0:
             wrong = -1 - left

@@ -142,13 +142,21 @@ class Line:
                 self.agents.append(agent)
             self.agent_at[place] = known[0] if known else len(self.agents) - 1
 
-    def act(self, agent: int, views: np.ndarray, legal: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        """Return what an agent answers; its legality is not checked.
+    def act(
+        self,
+        agent: int,
+        views: np.ndarray,
+        legal: np.ndarray,
+        keys: np.ndarray,
+        states: np.ndarray,
+        tables: np.ndarray,
+    ) -> np.ndarray:
+        """Return what an agent answers, as `episode.ask`; its legality is not checked.
 
         Raises:
             ActionTypeError: if it is not an integer for each question.
         """
-        return ask_agent(self.agents[agent], views, legal, keys)
+        return ask_agent(self.agents[agent], views, legal, keys, states, tables)
 
     def refuse(self, setup: Setup, agent: int, seat: int, action: int, legal: int) -> None:
         """Raise the error for an agent's illegal action."""

@@ -14,6 +14,9 @@ from valety_env.single.learner import ALTERNATE, check_encoding, check_seat, tal
 from valety_env.single.opponents import Line, Opponents, ask_table
 from valety_env.view import VIEW
 
+# Which of its tables an opponent is asked about.
+_ONLY = np.zeros(1, np.int64)
+
 Observation = Any  # an array, a dict of named arrays, or either with the mask
 
 
@@ -184,7 +187,8 @@ class SingleEnv(gymnasium.Env[Any, Any]):
             seat = int(table.states[0].turn)
             place = (seat - self._learner) % len(table.possible_agents)
             agent = int(self._line.agent_at[place])
-            action = int(self._line.act(agent, self._views, self._legal, self._keys)[0])
+            asked = (self._views, self._legal, self._keys, table.states, _ONLY)
+            action = int(self._line.act(agent, *asked)[0])
             legal = int(self._legal[0])
             if not (0 <= action < 64 and legal >> action & 1):
                 self._line.refuse(self.setup, agent, seat, action, legal)

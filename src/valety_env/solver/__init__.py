@@ -6,8 +6,6 @@ A deal's value is the difference of deal points when both see everything and pla
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -31,6 +29,8 @@ from valety_env.threads import share_out, usable_threads
 __all__ = ["NO_VALUE", "Solver"]
 
 _LEAST_MEMORY = 1 << 10
+# Each has memory of its own.
+_MOST_THREADS = 256
 
 
 class Solver:
@@ -62,6 +62,8 @@ class Solver:
             )
         if threads < 1:
             raise ValueError(f"threads={threads}: it must be at least 1")
+        if threads > _MOST_THREADS:
+            raise ValueError(f"threads={threads}: it must be at most {_MOST_THREADS}")
         if memory < _LEAST_MEMORY:
             raise ValueError(f"memory={memory}: it must be at least {_LEAST_MEMORY} bytes")
         self.threads = threads
@@ -115,20 +117,11 @@ class Solver:
             table = int(np.flatnonzero(states["phase"] != PLAYS)[0])
             raise ValueError(f"table {table}: its deal is over")
         values = np.empty((len(states), columns), np.int16)
-        self.run(solve_tables, solve_in_parallel, self.rules.packed, states, values)
-        return values
-
-    def run(
-        self, kernel: Callable[..., None], parallel: Callable[..., None], *arguments: Any
-    ) -> None:
-        """Call a kernel for each thread, or its parallel twin for all.
-
-        Before `arguments` the kernel gets the `Memory` of the searches and which thread it is, its
-        twin the parts of that memory.
-        """
+        given = (self.rules.packed, states, values)
         with self._lock:
             if self.threads > 1 and usable_threads(self.threads) > 1:
-                share_out(parallel, self.threads, *self._memory, *arguments)
+                share_out(solve_in_parallel, self.threads, *self._memory, *given)
             else:
                 for thread in range(self.threads):
-                    kernel(self._memory, thread, *arguments)
+                    solve_tables(self._memory, thread, *given)
+        return values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,16 +10,16 @@ import numpy as np
 
 from valety_env.cards import NUM_CARDS, card_name
 from valety_env.engine import STATE, begin_deal, play, set_hands
-from valety_env.notation import read_record
+from valety_env.notation import Replayed, read_record
 from valety_env.rules import Rules
 from valety_env.solver import Solver
 
-__all__ = ["Annotation", "annotate", "positions_of_deal"]
+__all__ = ["Annotation", "annotate", "annotate_all", "positions_of_deal"]
 
 Progress = Callable[[int, int], None]
 """Called with how many plays are solved, and of how many."""
 
-# Plays solved in one call; few, so that progress shows.
+# Plays solved in one call, on each thread; few, so that progress shows.
 _AT_ONCE = 16
 
 
@@ -91,32 +91,87 @@ def annotate(
         RecordError: if the record is wrong.
         ValueError: if its game is not one that can be solved.
     """
-    replayed = read_record(record)
-    rules = replayed.rules
-    solver = solver or Solver(rules)
-    if solver.rules != rules:
+    game = read_record(record)
+    solver = solver or Solver(game.rules)
+    if solver.rules != game.rules:
         raise ValueError("the solver is of other rules than the record")
+    return _annotate([game], {game.rules: solver}, progress)[0]
+
+
+def annotate_all(
+    records: Iterable[Mapping[str, Any]], threads: int = 1, progress: Progress | None = None
+) -> list[list[Annotation]]:
+    """Return what each play of some records was worth, as `annotate` does for one.
+
+    Args:
+        records: of any rules.
+        threads: how many share the plays.
+        progress: told how far it is.
+
+    Raises:
+        RecordError: if a record is wrong; all are read before anything is solved.
+        ValueError: if the game of one is not one that can be solved.
+    """
+    games = [read_record(record) for record in records]
+    solvers = {game.rules: Solver(game.rules, threads) for game in games}
+    return _annotate(games, solvers, progress)
+
+
+def _annotate(
+    games: Sequence[Replayed], solvers: Mapping[Rules, Solver], progress: Progress | None
+) -> list[list[Annotation]]:
+    """Return what each play of some games was worth; progress is told of all their plays."""
+    tables = [_positions(game) for game in games]
+    total = sum(map(len, tables))
+    values = [np.empty((len(states), NUM_CARDS), np.int16) for states in tables]
+    done = 0
+    for rules, solver in solvers.items():
+        # Plays of all records with the same rules in one line, so that threads share them well.
+        mine = [
+            (i, low)
+            for i, game in enumerate(games)
+            if game.rules == rules
+            for low in range(len(tables[i]))
+        ]
+        at_once = _AT_ONCE * solver.threads
+        for low in range(0, len(mine), at_once):
+            part = mine[low : low + at_once]
+            found = solver.values(np.stack([tables[i][play] for i, play in part]))
+            for (i, play_number), row in zip(part, found, strict=True):
+                values[i][play_number] = row
+            done += len(part)
+            if progress is not None:
+                progress(done, total)
+    return [
+        _annotations(game, states, of_plays)
+        for game, states, of_plays in zip(games, tables, values, strict=True)
+    ]
+
+
+def _positions(game: Replayed) -> np.ndarray:
+    """Return the table before each play of a game, `STATE` (plays,)."""
+    rules = game.rules
     # An episode of one deal goes on where a match would have ended in the middle of it.
-    played_by = rules.replace(count="deal") if replayed.single_deal else rules
+    played_by = rules.replace(count="deal") if game.single_deal else rules
     deals = [
         positions_of_deal(
-            played_by, state, replayed.states[i - 1].totals[: rules.num_players] if i else ()
+            played_by, state, game.states[i - 1].totals[: rules.num_players] if i else ()
         )
-        for i, state in enumerate(replayed.states)
+        for i, state in enumerate(game.states)
     ]
-    states = np.concatenate(deals)
-    parts = [np.empty((0, NUM_CARDS), np.int16)]
-    for low in range(0, len(states), _AT_ONCE):
-        parts.append(solver.values(states[low : low + _AT_ONCE]))
-        if progress is not None:
-            progress(min(low + _AT_ONCE, len(states)), len(states))
-    played = [card for state in replayed.states for card in state.history[: int(state.num_plays)]]
-    numbers = [(deal + 1, i + 1) for deal, plays in enumerate(deals) for i in range(len(plays))]
+    return np.concatenate(deals)
+
+
+def _annotations(game: Replayed, states: np.ndarray, values: np.ndarray) -> list[Annotation]:
+    """Return the annotations of a game's plays."""
+    played = [
+        (deal, number, int(state.history[number - 1]))
+        for deal, state in enumerate(game.states, 1)
+        for number in range(1, int(state.num_plays) + 1)
+    ]
     return [
-        _annotation(rules, number, int(state.turn), int(card), values)
-        for number, state, card, values in zip(
-            numbers, states, played, np.concatenate(parts), strict=True
-        )
+        _annotation(game.rules, (deal, number), int(state.turn), card, of_cards)
+        for (deal, number, card), state, of_cards in zip(played, states, values, strict=True)
     ]
 
 

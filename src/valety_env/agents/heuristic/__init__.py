@@ -18,10 +18,12 @@ import numpy as np
 
 from valety_env.agents.heuristic.choice import (
     best_card,
+    card_chances,
     heuristic_action,
     heuristic_actions,
     plain_actions,
 )
+from valety_env.cards import NUM_CARDS
 from valety_env.rules import Rules
 
 __all__ = ["HeuristicAgent", "best_card", "heuristic_action", "heuristic_actions"]
@@ -54,3 +56,19 @@ class HeuristicAgent:
         else:
             heuristic_actions(self._rules, views, legal, self.general, actions)
         return actions
+
+    def chances(self, views: np.ndarray, legal: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        """Say how likely a player who thinks much as this one is to play given cards, as `Policy`.
+
+        The player itself always plays the card that is worth most to it. But whoever weighs up
+        what others hold by their plays had better not take them to be as strict: the less a card
+        is worth, the less likely it is, by exp(points / 0.25).
+
+        Raises:
+            ValueError: for a game with generals.
+        """
+        if not self._plain:
+            raise ValueError("how likely the heuristic's plays are is told without generals alone")
+        chances = np.empty(len(legal))
+        card_chances(self._rules, views, legal, actions, np.empty(NUM_CARDS), chances)
+        return chances

@@ -6,6 +6,7 @@ import numpy as np
 
 from valety_env._jit import inlined, int64, kernel
 from valety_env.agents.chances import new_odds, weigh_odds
+from valety_env.agents.choosing import chance_to_draw
 from valety_env.agents.heuristic.features import (
     NUM_FEATURES,
     NUM_PLAIN,
@@ -77,16 +78,87 @@ def best_card(rules: np.record, view: np.record, legal: np.uint64, weights: np.n
             bound = (matters | bit(NUM_RANKS * (number + 1))) & ~(bit(card) - ONE)
             left &= ~(bit(card) | (bit(lowest(bound)) - ONE))
             judge(view, odds, suit, on_table, early, card, features)
-            numbers = numbers_of(features)
-            worth = 0.0
-            for i in range(NUM_PLAIN):
-                worth += row[i] * numbers.of[i]
-            if suit.jack_is_about:
-                for i in range(NUM_PLAIN, NUM_FEATURES):
-                    worth += row[i] * numbers.of[i]
+            worth = _weighted_sum(suit, features, row)
             if worth > best_worth:
                 best, best_worth = card, worth
     return best
+
+
+@inlined
+def _weighted_sum(suit: np.record, features: np.record, row: np.ndarray) -> float:
+    """Return what a card is worth; without the jack of its suit the features of jacks are 0."""
+    numbers = numbers_of(features)
+    worth = 0.0
+    for i in range(NUM_PLAIN):
+        worth += row[i] * numbers.of[i]
+    if suit.jack_is_about:
+        for i in range(NUM_PLAIN, NUM_FEATURES):
+            worth += row[i] * numbers.of[i]
+    return worth
+
+
+@kernel
+def weigh_cards(
+    rules: np.record, view: np.record, legal: np.uint64, weights: np.ndarray, worths: np.ndarray
+) -> None:
+    """Write the weighted sum of features of every card of a set.
+
+    Args:
+        rules: one `RULES` record.
+        view: one `VIEW` record of the seat to act.
+        legal: the cards.
+        weights: as in `best_card`, which looks for the greatest.
+        worths: float64 (52,); entries of other cards are left as they are.
+    """
+    odds = new_odds()
+    suit = new_suit()
+    features = new_features()
+    weigh_odds(rules, view, odds)
+    on_table, in_hand = jacks_about(rules, view)
+    early = count(view.hand) / float(int64(rules.hand_size))
+    for number in range(NUM_SUITS):
+        left = legal & suit_cards(number)
+        if left == EMPTY:
+            continue
+        weigh_suit(rules, view, odds, number, in_hand, suit)
+        row = weights[situation(view, legal, number)]
+        while left != EMPTY:
+            card = lowest(left)
+            left &= left - ONE
+            judge(view, odds, suit, on_table, early, card, features)
+            worths[card] = _weighted_sum(suit, features, row)
+
+
+# In points: how much less a card may be worth and still be played now and then. With it the plays
+# of `pimc` are likeliest, an eighth or so of them taken to be at random (tools/fit_model.py).
+TEMPERATURE = 0.25
+
+
+@kernel
+def card_chances(
+    rules: np.ndarray,
+    views: np.ndarray,
+    legal: np.ndarray,
+    cards: np.ndarray,
+    worths: np.ndarray,
+    chances: np.ndarray,
+) -> None:
+    """Write how likely a player is to play given cards who thinks as the heuristic does.
+
+    Chances are proportional to exp(worth / TEMPERATURE).
+
+    Args:
+        rules: `RULES` (1,), without generals.
+        views: `VIEW` (N,).
+        legal: uint64 (N,).
+        cards: int64 (N,), one of `legal` each.
+        worths: float64 (52,), scratch.
+        chances: float64 (N,), overwritten.
+    """
+    weights = WEIGHTS[int64(rules[0].scoring)]
+    for row in range(legal.size):
+        weigh_cards(rules[0], views[row], legal[row], weights, worths)
+        chances[row] = chance_to_draw(worths, legal[row], cards[row], TEMPERATURE)
 
 
 @kernel

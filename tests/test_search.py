@@ -1,17 +1,21 @@
-"""`pimc`: the best card on average over what may be hidden, the same in any batch."""
+"""`pimc`, the best card on average over what is hidden, and `clairvoyant`, who sees it."""
 
 import random
 from itertools import combinations
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from tables import Table
 from test_agents import keys_of, show
-from test_solver import Brute, dealt
+from test_solver import Brute, by_brute_force, dealt
 
 from valety_env import evaluate, make_agent
-from valety_env.engine import PLAYS
+from valety_env.agents.heuristic import HeuristicAgent
+from valety_env.agents.search import PimcAgent
+from valety_env.cards import lowest
+from valety_env.engine import PLAYS, STATE
 from valety_env.rules import make_rules
 from valety_env.view import VIEW
 
@@ -60,7 +64,7 @@ def test_the_choice_is_the_best_on_average_over_what_may_be_hidden() -> None:
     tables = middle_of_deals(60)
     rules = tables[0].rules
     views, legal = show(rules, np.concatenate([table.states for table in tables]))
-    agent = make_agent("pimc,worlds=1500", rules)
+    agent = make_agent("pimc,worlds=1500,model=none", rules)
     actions = agent.act(views, legal, keys_of(1, len(views)))
     clear = 0
     for table, action in zip(tables, actions, strict=True):
@@ -126,7 +130,7 @@ def test_a_time_in_place_of_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
         looks.append(0.0)
         return 0.05 * len(looks)
 
-    monkeypatch.setattr("valety_env.agents.pimc.time.monotonic", clock)
+    monkeypatch.setattr("valety_env.agents.search.time.monotonic", clock)
     agent = make_agent("pimc,seconds=0.1", rules)
     assert agent.name == "pimc,seconds=0.1"
     actions = agent.act(views, legal, keys_of(1, 2))
@@ -147,7 +151,12 @@ def test_a_time_in_place_of_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
         ("pimc,seconds=x", "valety", r"seconds=x: it must be a number"),
         ("pimc,seconds=1,worlds=1", "valety", r"worlds and seconds: give one of them"),
         ("pimc,threads=0", "valety", r"threads=0: it must be at least 1"),
-        ("pimc,depth=3", "valety", r"no option 'depth'; its options are: worlds, seconds, threads"),
+        ("pimc,threads=1000", "valety", r"threads=1000: it must be at most 256"),
+        (
+            "pimc,depth=3",
+            "valety",
+            r"no option 'depth'; its options are: worlds, seconds, model, threads",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(name: str, game: str, message: str) -> None:
@@ -159,6 +168,49 @@ def test_what_cannot_be_is_refused_in_one_line(name: str, game: str, message: st
 def test_the_name_makes_it_again() -> None:
     assert make_agent("pimc", "valety").name == "pimc,worlds=40"
     assert make_agent("pimc:worlds=3,threads=2", "valety").name == "pimc,worlds=3"
+    for name in (
+        "pimc,worlds=3,model=none",
+        "pimc,worlds=3,model=random",
+        "pimc,seconds=0.5,model=random",
+        "clairvoyant",
+    ):
+        assert make_agent(name, "valety").name == name
+    assert make_agent("pimc,model=heuristic", "valety").name == "pimc,worlds=40"
+
+
+def test_who_the_other_is_taken_to_be_changes_what_is_played() -> None:
+    rules = make_rules("valety")
+    rng = random.Random(5)
+    states = []
+    for _ in range(12):
+        table = dealt(rules, rng)
+        for _ in range(20):
+            table.act(rng.choice(table.legal()))
+        states.append(table.states)
+    views, legal = show(rules, np.concatenate(states))
+    keys = keys_of(1, len(views))
+    choices = {
+        model: make_agent(f"pimc,worlds=5,model={model}", rules).act(views, legal, keys).tolist()
+        for model in ("none", "random", "heuristic")
+    }
+    assert choices["heuristic"] != choices["none"] != choices["random"]
+    own = PimcAgent(rules, worlds=5, model=HeuristicAgent(rules))
+    assert own.name == "pimc,worlds=5,model=heuristic"
+    assert own.act(views, legal, keys).tolist() == choices["heuristic"]
+
+
+def test_more_worlds_than_are_solved_at_once_are_the_same_worlds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tables = middle_of_deals(9)
+    rules = tables[0].rules
+    views, legal = show(rules, np.concatenate([table.states for table in tables]))
+    keys = keys_of(4, 9)
+    agent = make_agent("pimc,worlds=11", rules)
+    actions = agent.act(views, legal, keys).tolist()
+    for at_once in (1, 7, 30):
+        monkeypatch.setattr("valety_env.agents.search._MOST_WORLDS", at_once)
+        assert agent.act(views, legal, keys).tolist() == actions
 
 
 @pytest.mark.slow
@@ -180,3 +232,86 @@ def test_a_deal_is_played_to_its_end() -> None:
         table.act(table.name(action))
         plays += 1
     assert plays == 34
+
+
+# The player that sees all cards.
+
+
+def test_clairvoyant_plays_the_best_card_of_all_hands() -> None:
+    tables = middle_of_deals(60)
+    rules = tables[0].rules
+    states = np.concatenate([table.states for table in tables])
+    _, legal = show(rules, states)
+    agent = make_agent("clairvoyant", rules)
+    actions = agent.act(states, legal, keys_of(1, len(states)))
+    some_are_worse = 0
+    for table, action in zip(tables, actions, strict=True):
+        values = by_brute_force(table, Brute(rules, str(table.trump)))
+        assert values[table.name(action)] == max(values.values())
+        some_are_worse += min(values.values()) < max(values.values())
+    assert some_are_worse > 20
+    two = make_agent("clairvoyant,threads=2", rules).act(states, legal, keys_of(2, len(states)))
+    assert two.tolist() == actions.tolist()
+
+
+class Watched:
+    """Plays the lowest card and remembers what it was shown."""
+
+    def __init__(self, all_cards: bool) -> None:
+        self.name = "watched"
+        self.shown: list[np.ndarray] = []
+        if all_cards:
+            self.sees_all = True
+
+    def act(self, views: np.ndarray, legal: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        self.shown.append(views.copy())
+        if hasattr(self, "sees_all"):
+            # A copy: it can change nothing.
+            views["hand"] = 0
+        return np.array([lowest(cards) for cards in legal], np.int64)
+
+
+def whole_deal(watched: Any, where: str) -> None:
+    """Let an agent play at one or more tables."""
+    if where == "arena":
+        evaluate(watched, "random", game="valety-L5", deals=3, seed=1)
+        return
+    if where == "gymnasium":
+        env = gymnasium.make("valety/Valety-v0", opponent=watched, episode="deal")
+        env.reset(seed=1)
+        over = False
+        while not over:
+            mask = env.unwrapped.action_masks()  # type: ignore[attr-defined]
+            _, _, over, _, _ = env.step(int(mask.argmax()))
+        return
+    batch = gymnasium.make_vec("valety/Valety-v0", num_envs=3, opponent=watched)
+    _, info = batch.reset(seed=1)
+    for _ in range(40):
+        _, _, _, _, info = batch.step(info["action_mask"].argmax(axis=1))
+
+
+@pytest.mark.parametrize("where", ["arena", "gymnasium", "vector"])
+def test_only_who_asks_for_it_sees_all_cards(where: str) -> None:
+    fair, clairvoyant = Watched(False), Watched(True)
+    whole_deal(fair, where)
+    assert len(fair.shown) > 3
+    assert {views.dtype for views in fair.shown} == {VIEW}
+    whole_deal(clairvoyant, where)
+    assert {states.dtype for states in clairvoyant.shown} == {STATE}
+    # What it is shown are the tables that the fair one was asked about, with the cards behind it.
+    assert len(clairvoyant.shown) == len(fair.shown)
+    for states, views in zip(clairvoyant.shown, fair.shown, strict=True):
+        for state, view in zip(states, views, strict=True):
+            assert state["turn"] == view["seat"]
+            assert state["hand"][view["seat"]] == view["hand"]
+            assert state["played"].tolist() == view["played"].tolist()
+            other = 1 - int(view["seat"])
+            assert int(state["hand"][other]).bit_count() == state["hand_sizes"][other]
+
+
+@pytest.mark.slow
+def test_pimc_beats_the_heuristic_and_who_sees_all_beats_pimc() -> None:
+    for agent, opponent in (("pimc,worlds=10", "heuristic"), ("clairvoyant", "pimc,worlds=10")):
+        result = evaluate(agent, opponent, deals=120, seed=11).results[0]
+        assert result.ci95 is not None
+        assert result.ci95[0] > 0
