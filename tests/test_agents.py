@@ -243,7 +243,8 @@ def test_an_agent_is_named_by_the_string_that_makes_it_again(given: str, name: s
     [
         (
             "pimc2",
-            r"'pimc2' names no agent; the agents are: random, heuristic, pimc, clairvoyant, checkpoint:PATH",
+            r"'pimc2' names no agent; the agents are: random, heuristic, pimc, clairvoyant, "
+            r"checkpoint:PATH",
         ),
         ("", r"'' names no agent; the agents are: random"),
         (None, r"named by a string, not None"),

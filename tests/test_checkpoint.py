@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from tables import third_deal
 
 from valety_env import make_agent
-from valety_env.agents import Agent, Policy, neural
+from valety_env.agents import Agent, AgentError, Policy, neural
 from valety_env.agents.neural import (
     ActorCritic,
     NetworkConfig,
@@ -298,6 +298,17 @@ def test_choices_of_a_warm_player_are_as_likely_as_its_temperature_says(valety: 
         found = np.bincount(agent.act(views, legal, keys), minlength=52) / n
         expected = torch.where(allowed, logits / temperature, -torch.inf).softmax(0)
         np.testing.assert_allclose(found, expected, atol=0.015)
+
+
+def test_a_network_whose_sums_are_no_numbers_says_so(valety: Rules) -> None:
+    network = make_network(valety)
+    with torch.no_grad():
+        network.head.weight[:] = 3e38
+        network.head.bias[:] = 3e38
+    views, legal, keys = some_views(valety, 1, 3)
+    agent = NeuralAgent(network, valety, name="checkpoint:huge")
+    with pytest.raises(AgentError, match="gives a legal action a value that is not"):
+        agent.act(views, legal, keys)
 
 
 @pytest.mark.parametrize("temperature", [0, 0.5, 1])

@@ -20,6 +20,7 @@ import numpy as np
 from valety_env._jit import kernel
 from valety_env.agents import needs_extra
 from valety_env.agents.choosing import (
+    AgentError,
     chances_to_draw,
     check_temperature,
     draw_actions,
@@ -353,9 +354,15 @@ class NeuralAgent:
         self._biases = tuple(bias.copy() for _, bias in layers)
 
     def act(self, views: np.ndarray, legal: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        """Choose an action at each of N tables, as `Agent.act`."""
+        """Choose an action at each of N tables, as `Agent.act`.
+
+        Raises:
+            AgentError: if sums of the network exceed what a float32 can hold.
+        """
         actions = np.empty(len(views), np.int64)
-        draw_actions(self._logits(views), legal, keys, self.temperature, actions)
+        row = draw_actions(self._logits(views), legal, keys, self.temperature, actions)
+        if row >= 0:
+            raise AgentError(f"{self.name} gives a legal action a value that is not a number")
         return actions
 
     def chances(self, views: np.ndarray, legal: np.ndarray, actions: np.ndarray) -> np.ndarray:

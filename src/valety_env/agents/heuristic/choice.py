@@ -86,7 +86,7 @@ def best_card(rules: np.record, view: np.record, legal: np.uint64, weights: np.n
 
 @inlined
 def _weighted_sum(suit: np.record, features: np.record, row: np.ndarray) -> float:
-    """Return what a card is worth; without the jack of its suit the features of jacks are 0."""
+    """Return what a card is worth; where the jack of its suit is gone its features are 0."""
     numbers = numbers_of(features)
     worth = 0.0
     for i in range(NUM_PLAIN):
@@ -130,7 +130,7 @@ def weigh_cards(
 
 
 # In points: how much less a card may be worth and still be played now and then. With it the plays
-# of `pimc` are likeliest, an eighth or so of them taken to be at random (tools/fit_model.py).
+# of `pimc` are likeliest, a tenth of them taken to be at random (tools/fit_model.py).
 TEMPERATURE = 0.25
 
 
