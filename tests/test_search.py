@@ -115,7 +115,7 @@ def test_a_card_that_must_be_played_is_played_at_once() -> None:
     table = dealt(rules, random.Random(3)).act(dealt(rules, random.Random(3)).legal()[0])
     views, _ = show(rules, table.states)
     only = np.array([1 << table.number(table.legal()[0])], np.uint64)
-    agent: Any = make_agent("pimc,worlds=100000", rules)
+    agent: Any = make_agent("pimc,worlds=300", rules)
     assert agent.act(views, only, keys_of(1, 1)).tolist() == [table.number(table.legal()[0])]
     assert agent._solver.nodes == 0
 
