@@ -202,13 +202,13 @@ def test_who_the_other_is_taken_to_be_changes_what_is_played() -> None:
 def test_more_worlds_than_are_solved_at_once_are_the_same_worlds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tables = middle_of_deals(9)
+    tables = middle_of_deals(50)
     rules = tables[0].rules
     views, legal = show(rules, np.concatenate([table.states for table in tables]))
-    keys = keys_of(4, 9)
-    agent = make_agent("pimc,worlds=11", rules)
+    keys = keys_of(4, 50)
+    agent = make_agent("pimc,worlds=3", rules)
     actions = agent.act(views, legal, keys).tolist()
-    for at_once in (1, 7, 30):
+    for at_once in (1, 2, 3, 30):
         monkeypatch.setattr("valety_env.agents.search._MOST_WORLDS", at_once)
         assert agent.act(views, legal, keys).tolist() == actions
 

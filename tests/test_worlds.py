@@ -42,16 +42,15 @@ class Spy:
 
 
 class Ranked:
-    """A policy that plays a card with a chance proportional to 1 + its number among the legal."""
+    """A policy that plays a card five times as often as the one below it."""
 
     def chances(self, views: np.ndarray, legal: np.ndarray, actions: np.ndarray) -> np.ndarray:
         return np.array([ranked(int(s), int(a)) for s, a in zip(legal, actions, strict=True)])
 
 
 def ranked(legal: int, card: int) -> float:
-    size = legal.bit_count()
     place = (legal & (1 << card) - 1).bit_count()
-    return (1 + place) / (size * (size + 1) / 2)
+    return float(5**place / sum(5**other for other in range(legal.bit_count())))
 
 
 def fields(record: Any) -> list[Any]:
