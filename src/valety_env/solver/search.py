@@ -47,6 +47,8 @@ DEAL = np.dtype(
                 ("weights", np.int32, (NUM_WEIGHTS,)),
                 ("stamp", np.uint64),  # of this search in the table
                 ("nodes", np.int64),  # positions looked at
+                # Counted all the time: another thread must not have it in a line of its cache.
+                ("apart", np.uint8, (128,)),
             ],
             align=True,
         ),
