@@ -17,6 +17,7 @@ RUNS = {
         (["--seed", "1"], "the match is over: player_"),
         (["--game", "polignac"], "returns: {'player_0':"),
     ],
+    "annotate_games.py": [(["--deals", "3"], "player_1: ")],
     "batch_selfplay.py": [(["--tables", "64", "--steps", "70"], "plays/s, 128 deals")],
     "cleanrl_ppo.py": [
         (
