@@ -19,6 +19,7 @@ from valety_env.episode import (
     EPISODE_ENDED,
     PENALISE,
     Setup,
+    ask,
     is_member,
     make_setup,
     observe,
@@ -379,9 +380,8 @@ class VectorSingleEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         if not rows:
             return left
         tables, legal = self._tables[:rows], self._legal[:rows]
-        actions = self._line.act(
-            agent, self._views[:rows], legal, self._keys[:rows], self._states, tables
-        )
+        views, keys = self._views[:rows], self._keys[:rows]
+        actions = ask(self._line.agents[agent], views, legal, keys, self._states, tables)
         left = self._play(tables, actions, True, rewards, ended, left - rows)
         if left < 0:
             wrong = -1 - left

@@ -11,7 +11,6 @@ from valety_env._jit import int64, kernel
 from valety_env.agents import Agent, UntrustedError, agent_name, agent_names, make_agent
 from valety_env.engine import legal_actions
 from valety_env.episode import IllegalActionError, Setup, decision_key
-from valety_env.episode import ask as ask_agent
 from valety_env.rng import mix
 from valety_env.rules import Rules
 from valety_env.view import look
@@ -141,22 +140,6 @@ class Line:
             if not known:
                 self.agents.append(agent)
             self.agent_at[place] = known[0] if known else len(self.agents) - 1
-
-    def act(
-        self,
-        agent: int,
-        views: np.ndarray,
-        legal: np.ndarray,
-        keys: np.ndarray,
-        states: np.ndarray,
-        tables: np.ndarray,
-    ) -> np.ndarray:
-        """Return what an agent answers, as `episode.ask`; its legality is not checked.
-
-        Raises:
-            ActionTypeError: if it is not an integer for each question.
-        """
-        return ask_agent(self.agents[agent], views, legal, keys, states, tables)
 
     def refuse(self, setup: Setup, agent: int, seat: int, action: int, legal: int) -> None:
         """Raise the error for an agent's illegal action."""

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 
 from valety_env.env import RENDER_MODES, AECTable
-from valety_env.episode import Setup, parse_seed
+from valety_env.episode import Setup, ask, parse_seed
 from valety_env.rules import Rules
 from valety_env.single.learner import ALTERNATE, check_encoding, check_seat, tally_table
 from valety_env.single.opponents import Line, Opponents, ask_table
@@ -188,7 +188,7 @@ class SingleEnv(gymnasium.Env[Any, Any]):
             place = (seat - self._learner) % len(table.possible_agents)
             agent = int(self._line.agent_at[place])
             asked = (self._views, self._legal, self._keys, table.states, _ONLY)
-            action = int(self._line.act(agent, *asked)[0])
+            action = int(ask(self._line.agents[agent], *asked)[0])
             legal = int(self._legal[0])
             if not (0 <= action < 64 and legal >> action & 1):
                 self._line.refuse(self.setup, agent, seat, action, legal)
