@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from valety_env._jit import int64, kernel
+from valety_env._jit import kernel
 from valety_env.agents import Policy, agent_name, make_agent
 from valety_env.agents.worlds import imagine_worlds
 from valety_env.cards import EMPTY, NUM_CARDS, ONE, lowest
@@ -28,32 +28,12 @@ _MODEL = "heuristic"
 
 
 @kernel
-def add_values(legal: np.ndarray, rows: np.ndarray, values: np.ndarray, sums: np.ndarray) -> None:
-    """Add up what legal cards of some tables are worth in several worlds.
+def choose_highest(legal: np.ndarray, values: np.ndarray, actions: np.ndarray) -> None:
+    """Write the legal card with the highest value, the lowest of equal ones.
 
     Args:
         legal: uint64 (N,).
-        rows: int64 (n,), which tables.
-        values: int16 (n, worlds, 52).
-        sums: int64 (N, 52), added to.
-    """
-    for j in range(rows.size):
-        i = rows[j]
-        for w in range(values.shape[1]):
-            left = legal[i]
-            while left != EMPTY:
-                card = lowest(left)
-                left &= left - ONE
-                sums[i, card] += int64(values[j, w, card])
-
-
-@kernel
-def choose_highest(legal: np.ndarray, sums: np.ndarray, actions: np.ndarray) -> None:
-    """Write the legal card with the highest sum, the lowest of equal ones.
-
-    Args:
-        legal: uint64 (N,).
-        sums: int64 (N, 52).
+        values: of any integers (N, 52); those of other cards are not read.
         actions: int64 (N,), overwritten.
     """
     for i in range(legal.size):
@@ -62,7 +42,7 @@ def choose_highest(legal: np.ndarray, sums: np.ndarray, actions: np.ndarray) -> 
         while left != EMPTY:
             card = lowest(left)
             left &= left - ONE
-            if sums[i, card] > sums[i, best]:
+            if values[i, card] > values[i, best]:
                 best = card
         actions[i] = best
 
@@ -118,13 +98,13 @@ class PimcAgent:
         sums = np.zeros((len(legal), NUM_CARDS), np.int64)
         rows = np.flatnonzero(legal & (legal - ONE))
         if self._seconds is None:
-            self._add(views, legal, keys, rows, 0, self._worlds, sums)
+            self._add(views, keys, rows, 0, self._worlds, sums)
         elif rows.size:
             end = time.monotonic() + self._seconds * len(rows)
             at_once = _AT_ONCE * self._solver.threads
             done = 0
             while done == 0 or time.monotonic() < end:
-                self._add(views, legal, keys, rows, done, at_once, sums)
+                self._add(views, keys, rows, done, at_once, sums)
                 done += at_once
         actions = np.empty(len(legal), np.int64)
         choose_highest(legal, sums, actions)
@@ -133,14 +113,16 @@ class PimcAgent:
     def _add(
         self,
         views: np.ndarray,
-        legal: np.ndarray,
         keys: np.ndarray,
         rows: np.ndarray,
         first: int,
         worlds: int,
         sums: np.ndarray,
     ) -> None:
-        """Add to `sums` what the cards of some tables are worth in worlds from `first` on."""
+        """Add to `sums` what the cards of some tables are worth in worlds from `first` on.
+
+        What it adds for cards that are not legal means nothing.
+        """
         tables = max(1, _MOST_WORLDS // worlds)
         for low in range(0, len(rows), tables):
             part = rows[low : low + tables]
@@ -150,7 +132,7 @@ class PimcAgent:
                     self._solver.rules, self._model, views[part], keys[part], number, begin
                 )
                 values = self._solver.values(found.reshape(-1))
-                add_values(legal, part, values.reshape(*found.shape, NUM_CARDS), sums)
+                sums[part] += values.reshape(*found.shape, NUM_CARDS).sum(axis=1, dtype=np.int64)
 
 
 def _policy(model: str | Policy | None, rules: Rules) -> Policy | None:
@@ -194,12 +176,9 @@ class ClairvoyantAgent:
 
     def act(self, states: np.ndarray, legal: np.ndarray, keys: np.ndarray) -> np.ndarray:
         """Choose an action at each of N tables, as `Agent.act`, but shown `STATE` (N,)."""
-        sums = np.zeros((len(legal), NUM_CARDS), np.int64)
+        values = np.zeros((len(legal), NUM_CARDS), np.int16)
         rows = np.flatnonzero(legal & (legal - ONE))
-        for low in range(0, len(rows), _MOST_WORLDS):
-            part = rows[low : low + _MOST_WORLDS]
-            values = self._solver.values(states[part])
-            add_values(legal, part, values.reshape(len(part), 1, NUM_CARDS), sums)
+        values[rows] = self._solver.values(states[rows])
         actions = np.empty(len(legal), np.int64)
-        choose_highest(legal, sums, actions)
+        choose_highest(legal, values, actions)
         return actions

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from valety_env.cards import NUM_CARDS, card_name
+from valety_env.cards import card_name
 from valety_env.engine import STATE, begin_deal, play, set_hands
 from valety_env.notation import Replayed, read_record
 from valety_env.rules import Rules
 from valety_env.solver import Solver
+from valety_env.solver.batches import Progress, solve_mixed
 
 __all__ = ["Annotation", "annotate", "annotate_all", "positions_of_deal"]
-
-Progress = Callable[[int, int], None]
-"""Called with how many plays are solved, and of how many."""
-
-# Plays solved in one call, on each thread; few, so that progress shows.
-_AT_ONCE = 16
 
 
 @dataclass(frozen=True)
@@ -121,30 +117,16 @@ def _annotate(
     games: Sequence[Replayed], solvers: Mapping[Rules, Solver], progress: Progress | None
 ) -> list[list[Annotation]]:
     """Return what each play of some games was worth; progress is told of all their plays."""
-    tables = [_positions(game) for game in games]
-    total = sum(map(len, tables))
-    values = [np.empty((len(states), NUM_CARDS), np.int16) for states in tables]
-    done = 0
-    for rules, solver in solvers.items():
-        # Plays of all records with the same rules in one line, so that threads share them well.
-        mine = [
-            (i, low)
-            for i, game in enumerate(games)
-            if game.rules == rules
-            for low in range(len(tables[i]))
-        ]
-        at_once = _AT_ONCE * solver.threads
-        for low in range(0, len(mine), at_once):
-            part = mine[low : low + at_once]
-            found = solver.values(np.stack([tables[i][play] for i, play in part]))
-            for (i, play_number), row in zip(part, found, strict=True):
-                values[i][play_number] = row
-            done += len(part)
-            if progress is not None:
-                progress(done, total)
+    positions = [_positions(game) for game in games]
+    tables = [
+        (game.rules, state)
+        for game, states in zip(games, positions, strict=True)
+        for state in states
+    ]
+    values = iter(solve_mixed(solvers, tables, progress))
     return [
-        _annotations(game, states, of_plays)
-        for game, states, of_plays in zip(games, tables, values, strict=True)
+        _annotations(game, states, list(islice(values, len(states))))
+        for game, states in zip(games, positions, strict=True)
     ]
 
 
@@ -162,7 +144,9 @@ def _positions(game: Replayed) -> np.ndarray:
     return np.concatenate(deals)
 
 
-def _annotations(game: Replayed, states: np.ndarray, values: np.ndarray) -> list[Annotation]:
+def _annotations(
+    game: Replayed, states: np.ndarray, values: Sequence[np.ndarray]
+) -> list[Annotation]:
     """Return the annotations of a game's plays."""
     played = [
         (deal, number, int(state.history[number - 1]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +13,9 @@ from valety_env.engine import PLAYS
 from valety_env.notation import NotationError, position_from_text, position_to_text
 from valety_env.rules import Rules
 from valety_env.solver import NO_VALUE, Solver
+from valety_env.solver.batches import Progress, solve_mixed
 
 __all__ = ["Solution", "solve_texts"]
-
-Progress = Callable[[int, int], None]
-"""Called with how many positions are solved, and of how many."""
-
-# Positions solved in one call, on each thread; few, so that progress shows.
-_AT_ONCE = 16
 
 
 @dataclass(frozen=True)
@@ -79,17 +74,8 @@ def solve_texts(
         if state[0].phase != PLAYS:
             raise NotationError(f"{start}the deal is over: there is nothing to play")
         read.append((rules, state))
-    found: dict[int, Solution] = {}
-    for rules, solver in solvers.items():
-        mine = [i for i, (of, _) in enumerate(read) if of == rules]
-        for low in range(0, len(mine), _AT_ONCE * threads):
-            part = mine[low : low + _AT_ONCE * threads]
-            values = solver.values(np.concatenate([read[i][1] for i in part]))
-            for i, row in zip(part, values, strict=True):
-                found[i] = _solution(rules, read[i][1], row)
-            if progress is not None:
-                progress(len(found), len(read))
-    return [found[i] for i in range(len(read))]
+    values = solve_mixed(solvers, [(rules, state[0]) for rules, state in read], progress)
+    return [_solution(rules, state, row) for (rules, state), row in zip(read, values, strict=True)]
 
 
 def _solution(rules: Rules, state: np.ndarray, values: np.ndarray) -> Solution:
