@@ -25,6 +25,7 @@ from valety_env.arena import (
 )
 from valety_env.arena import evaluation as evaluation_module
 from valety_env.arena.report import print_evaluation
+from valety_env.arena.tables import relative_points, win_shares
 from valety_env.cards import cards_of
 from valety_env.engine import begin_deal, deal
 from valety_env.episode import ActionTypeError, IllegalActionError, make_setup
@@ -176,8 +177,8 @@ def test_points_of_a_match_are_those_of_all_its_deals(game: str) -> None:
     for table in range(4):
         choosers = [careful if seat == 0 else bold for seat in seats]
         points, wins = refereed(rules, table, False, choosers)
-        assert played.points[table] == pytest.approx(points)
-        assert played.wins[table] == pytest.approx(wins)
+        assert relative_points(rules, played.scores)[table] == pytest.approx(points)
+        assert win_shares(played.winners, rules.num_players)[table] == pytest.approx(wins)
         assert played.deals[table] == rules.num_deals
 
 
@@ -504,12 +505,14 @@ def test_the_json_form_is_the_promised_one() -> None:
         "agent",
         "opponent",
         "game",
+        "duplicate",
         "pairs",
         "points_per_deal",
         "ci95",
         "match_pairs",
         "match_win_rate",
         "match_ci95",
+        "by_seat",
     ]
     low, high = result["ci95"]
     assert low <= result["points_per_deal"] <= high

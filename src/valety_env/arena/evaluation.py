@@ -1,63 +1,91 @@
-"""`evaluate`: one agent against others on duplicate deals and matches, with 95% intervals."""
+"""`evaluate`: an agent against others on duplicate deals and matches, with 95% intervals."""
 
 from __future__ import annotations
 
 import importlib.metadata
+import math
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy import uint64
 
 from valety_env._version import __version__
 from valety_env.agents import Agent, agent_name, make_agent
 from valety_env.arena.intervals import Interval, mean_interval, rate_interval
-from valety_env.arena.tables import play_tables
+from valety_env.arena.lineups import (
+    DEALS,
+    MATCHES,
+    TABLES,
+    agent_seeds,
+    over_rotations,
+    play_lineup,
+    rotations_of,
+    table_seeds,
+)
+from valety_env.arena.sequential import Number, Precision, Question, Stopping, Verdict
 from valety_env.episode import Setup, make_setup, parse_seed
 from valety_env.notation import game_to_text, name_game, with_options
-from valety_env.rng import mix
 from valety_env.rules import Rules, make_rules, parse_game
-from valety_env.tables import mix_all
 
-# Table i of the deals has the seed `mix(seed, _DEALS + i)`, and likewise the matches; agents have
-# the counters from _AGENTS on. No two of these streams meet, nor do they meet the tables of a batch
-# environment with the same seed, which are numbered from 0: what an agent was trained on is not
-# what it is judged by.
-_DEALS = 1 << 32
-_MATCHES = 1 << 33
-_AGENTS = 1 << 63
 MAX_PAIRS = 1 << 31
-# Points are multiples of 1/(players − 1), shares of a win are 1/w: with up to 7 players all are
-# multiples of 1/420.
-_UNIT = 420
-
-# Tables played at once: enough to keep agents busy, few enough to stay in a few megabytes.
-TABLES = 4096
+# Duplicate deals, unless told; and the most, where a precision or an answer is waited for.
+DEALS_UNLESS_TOLD = 1000
+MOST_UNLESS_TOLD = 1_000_000
 
 Progress = Callable[[str, float, int], None]
 """Called with what is being played, how many pairs of it are done, and of how many."""
 
 
 @dataclass(frozen=True)
+class SeatResult:
+    """What an agent got at one seat.
+
+    Attributes:
+        seat: which.
+        deals: how often it sat there.
+        points_per_deal: its mean points there.
+        ci95: their 95% interval; None for fewer than two deals.
+    """
+
+    seat: int
+    deals: int
+    points_per_deal: float
+    ci95: Interval | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON values."""
+        return {
+            "seat": self.seat,
+            "deals": self.deals,
+            "points_per_deal": self.points_per_deal,
+            "ci95": _listed(self.ci95),
+        }
+
+
+@dataclass(frozen=True)
 class Result:
-    """One agent against one kind of opponent.
+    """One agent against some opponents.
 
     A pair is one deal or match played once per rotation of the seats, the agent in every seat in
-    turn; its mean is one observation.
+    turn; its mean is one observation. Without duplicates an observation is one deal or match.
 
     Attributes:
         agent: its name.
-        opponent: the name of who sits at all other seats.
+        opponent: the name of who sits at all other seats, or those of all who do, joined by ` + `.
         game: the game and its options, as `rules.parse_game` reads them.
-        pairs: duplicate deals.
+        duplicate: whether deals were played in all rotations.
+        pairs: duplicate deals; without duplicates, deals.
         points_per_deal: own deal points minus the mean of the others', charges negative.
-        ci95: its 95% interval; None for a single pair.
-        match_pairs: duplicate matches.
+        ci95: its 95% interval; None for a single pair. If a question was asked it is the one that
+            holds at any time, `verdict.interval`.
+        match_pairs: duplicate matches; without duplicates, matches.
         match_win_rate: the mean share of the win, 1/w when w share it; None without matches.
         match_ci95: its 95% interval; None for fewer than two pairs.
+        by_seat: the points at each seat.
+        verdict: the answer, if a question was asked.
         pair_points: float64 (pairs,), the observations; not part of `to_dict`.
         pair_wins: float64 (match_pairs,), likewise.
     """
@@ -65,28 +93,41 @@ class Result:
     agent: str
     opponent: str
     game: str
+    duplicate: bool
     pairs: int
     points_per_deal: float
     ci95: Interval | None
     match_pairs: int
     match_win_rate: float | None
     match_ci95: Interval | None
+    by_seat: tuple[SeatResult, ...]
+    verdict: Verdict | None
     pair_points: np.ndarray = field(repr=False, compare=False)
     pair_wins: np.ndarray = field(repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values, without the single observations."""
-        return {
+        told = {
             "agent": self.agent,
             "opponent": self.opponent,
             "game": self.game,
+            "duplicate": self.duplicate,
             "pairs": self.pairs,
             "points_per_deal": self.points_per_deal,
-            "ci95": None if self.ci95 is None else list(self.ci95),
+            "ci95": _listed(self.ci95),
             "match_pairs": self.match_pairs,
             "match_win_rate": self.match_win_rate,
-            "match_ci95": None if self.match_ci95 is None else list(self.match_ci95),
+            "match_ci95": _listed(self.match_ci95),
+            "by_seat": [seat.to_dict() for seat in self.by_seat],
         }
+        if self.verdict is not None:
+            told["verdict"] = {**asdict(self.verdict), "interval": _listed(self.verdict.interval)}
+        return told
+
+
+def _listed(interval: Interval | None) -> list[float] | None:
+    """Return an interval as JSON has it."""
+    return None if interval is None else list(interval)
 
 
 @dataclass(frozen=True)
@@ -125,123 +166,168 @@ def versions() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
+class _Observed:
+    """What the places of a line-up got.
+
+    Attributes:
+        points: float64 (N, places), means over the rotations of each deal or match.
+        wins: float64 (N, places), likewise shares of the win.
+        by_rotation: float64 (N, R, places), points.
+        rotations: int64 (N, R).
+    """
+
+    points: np.ndarray
+    wins: np.ndarray
+    by_rotation: np.ndarray
+    rotations: np.ndarray
+
+
+@dataclass(frozen=True)
+class Table:
+    """A line-up: who meets whom.
+
+    Attributes:
+        players: the agents, each for single deals and for matches: it is told the game it plays.
+        lineup: for each place the index of who sits there.
+    """
+
+    players: tuple[tuple[Agent, Agent], ...]
+    lineup: tuple[int, ...]
+
+    def name(self, place: int) -> str:
+        """Return the name of who sits at a place."""
+        return agent_name(self.players[self.lineup[place]][0])
+
+
+@dataclass(frozen=True)
 class Plan:
     """An evaluation whose game, agents and numbers have been checked; `run` plays it.
 
     Attributes:
         game: the game and its options.
-        agent: the agent for single deals, and for matches: each is told the game it plays.
-        opponents: likewise.
+        line_ups: what is played, one after another.
+        everybody: whether there are results for all at a table; else for the first alone.
         deals: the game as single deals.
         matches: the game as matches.
-        num_deals: duplicate deals against each opponent.
-        num_matches: duplicate matches.
+        stopping: makes what says when deals enough have been played.
+        num_matches: matches of each table.
+        duplicate: whether each is played in all rotations.
         seed: of the tables and of the agents.
         tables: how many are played at once, at most.
     """
 
     game: str
-    agent: tuple[Agent, Agent]
-    opponents: tuple[tuple[Agent, Agent], ...]
+    line_ups: tuple[Table, ...]
+    everybody: bool
     deals: Setup
     matches: Setup
-    num_deals: int
+    stopping: Callable[[], Stopping]
     num_matches: int
+    duplicate: bool
     seed: int
     tables: int
 
     def run(self, progress: Progress | None = None) -> Evaluation:
-        """Play all pairs; arguments and errors as in `evaluate`."""
-        results = []
-        for opponent in self.opponents:
-            against = agent_name(opponent[0])
-            points = self._pairs(
-                self.deals,
-                (self.agent[0], opponent[0]),
-                self.num_deals,
-                _DEALS,
-                f"{against}: deals",
-                progress,
-            )[0]
-            wins = self._pairs(
-                self.matches,
-                (self.agent[1], opponent[1]),
-                self.num_matches,
-                _MATCHES,
-                f"{against}: matches",
-                progress,
-            )[1]
-            results.append(
-                Result(
-                    agent=agent_name(self.agent[0]),
-                    opponent=against,
-                    game=self.game,
-                    pairs=len(points),
-                    points_per_deal=float(points.mean()),
-                    ci95=mean_interval(points),
-                    match_pairs=len(wins),
-                    match_win_rate=float(wins.mean()) if len(wins) else None,
-                    match_ci95=rate_interval(wins),
-                    pair_points=points,
-                    pair_wins=wins,
-                )
+        """Play all of it; arguments and errors as in `evaluate`."""
+        results: list[Result] = []
+        for table in self.line_ups:
+            others = " + ".join(dict.fromkeys(map(table.name, range(1, len(table.lineup)))))
+            stopping = self.stopping()
+            deals = self._observe(self.deals, table, 0, stopping, f"{others}: deals", progress)
+            matches = self._observe(
+                self.matches, table, 1, Number(self.num_matches), f"{others}: matches", progress
             )
+            places = range(len(table.lineup)) if self.everybody else range(1)
+            results += [self._result(table, place, deals, matches, stopping) for place in places]
         return Evaluation(tuple(results), self.seed, versions())
 
-    def _pairs(
+    def _result(
+        self,
+        table: Table,
+        place: int,
+        deals: _Observed,
+        matches: _Observed,
+        stopping: Stopping,
+    ) -> Result:
+        """Return what one place got."""
+        seats = range(len(table.lineup))
+        others = [table.name(other) for other in seats if other != place]
+        if not self.everybody:
+            others = others[:1]
+        points = np.ascontiguousarray(deals.points[:, place])
+        wins = np.ascontiguousarray(matches.wins[:, place])
+        seated = (place + deals.rotations) % len(seats)
+        verdict = stopping.verdict() if isinstance(stopping, Question) else None
+        return Result(
+            agent=table.name(place),
+            opponent=" + ".join(others),
+            game=self.game,
+            duplicate=self.duplicate,
+            pairs=len(points),
+            points_per_deal=float(points.mean()),
+            ci95=mean_interval(points) if verdict is None else verdict.interval,
+            match_pairs=len(wins),
+            match_win_rate=float(wins.mean()) if len(wins) else None,
+            match_ci95=rate_interval(wins),
+            by_seat=tuple(
+                _at_seat(seat, deals.by_rotation[..., place][seated == seat]) for seat in seats
+            ),
+            verdict=verdict,
+            pair_points=points,
+            pair_wins=wins,
+        )
+
+    def _observe(
         self,
         setup: Setup,
-        agents: tuple[Agent, Agent],
-        number: int,
-        first: int,
+        table: Table,
+        which: int,
+        stopping: Stopping,
         what: str,
         progress: Progress | None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Play `number` pairs whose tables start at counter `first`.
-
-        Returns:
-            the agent's mean points and its mean share of the win, float64 (number,) each.
-        """
+    ) -> _Observed:
+        """Play deals (`which` 0) or matches (1) until there are enough."""
+        players = [player[which] for player in table.players]
+        keys = agent_seeds(self.seed, range(len(players)))
         seats = setup.rules.num_players
-        agent_seeds = np.array(
-            [mix(uint64(self.seed), uint64(_AGENTS + k)) for k in range(len(agents))],
-            np.uint64,
+        times = seats if self.duplicate else 1
+        at_once = max(1, self.tables // times)
+        points = np.empty((0, times, seats))
+        wins = np.empty((0, times, seats))
+        while (wanted := stopping.wanted(over_rotations(points)[:, 0])) > len(points):
+            new_points, new_wins = [points], [wins]
+            for low in range(len(points), wanted, at_once):
+                high = min(wanted, low + at_once)
+
+                def told(part: float, low: int = low, high: int = high, of: int = wanted) -> None:
+                    assert progress is not None
+                    progress(what, low + part * (high - low), of)
+
+                games = play_lineup(
+                    setup,
+                    players,
+                    table.lineup,
+                    keys,
+                    table_seeds(self.seed, (DEALS, MATCHES)[which], low, high - low),
+                    rotations_of(seats, low, high - low, self.duplicate),
+                    self.tables,
+                    None if progress is None else told,
+                )
+                new_points.append(games.points(setup.rules))
+                new_wins.append(games.shares())
+            points, wins = np.concatenate(new_points), np.concatenate(new_wins)
+        return _Observed(
+            points=over_rotations(points),
+            wins=over_rotations(wins),
+            by_rotation=points,
+            rotations=rotations_of(seats, 0, len(points), self.duplicate),
         )
-        points = np.empty(number)
-        wins = np.empty(number)
-        at_once = max(1, self.tables // seats)
-        for low in range(0, number, at_once):
-            high = min(number, low + at_once)
-
-            def told(part: float, low: int = low, high: int = high) -> None:
-                assert progress is not None
-                progress(what, low + part * (high - low), number)
-
-            seeds = np.empty(high - low, np.uint64)
-            counters = np.arange(first + low, first + high, dtype=np.uint64)
-            mix_all(uint64(self.seed), counters, seeds)
-            # In rotation r of a pair the agent, player 0, sits at seat r, its opponent elsewhere.
-            rotations = 1 - np.eye(seats, dtype=np.int64)
-            played = play_tables(
-                setup,
-                agents,
-                np.tile(rotations, (high - low, 1)),
-                np.repeat(seeds, seats),
-                agent_seeds,
-                None if progress is None else told,
-            )
-            points[low:high] = _means(played.points, seats)
-            wins[low:high] = _means(played.wins, seats)
-        return points, wins
 
 
-def _means(values: np.ndarray, seats: int) -> np.ndarray:
-    """Return the agent's mean over the rotations of each pair; it sits at seat r in rotation r.
-
-    Halves, thirds, … are counted as whole numbers, so that what cancels out gives exactly 0.
-    """
-    own = np.diagonal(values.reshape(-1, seats, seats), axis1=1, axis2=2)
-    return np.asarray(np.rint(own * _UNIT).sum(axis=1) / (_UNIT * seats))
+def _at_seat(seat: int, points: np.ndarray) -> SeatResult:
+    """Return what points, float64 (deals,), come to."""
+    mean = float(points.mean()) if len(points) else 0.0
+    return SeatResult(seat, len(points), mean, mean_interval(points))
 
 
 def plan_evaluation(
@@ -249,8 +335,14 @@ def plan_evaluation(
     opponents: str | Agent | Sequence[str | Agent],
     *,
     game: str | Rules = "valety",
-    deals: int = 1000,
+    deals: int | None = None,
     matches: int = 0,
+    until: float | None = None,
+    question: bool = False,
+    margin: float | None = None,
+    error: float = 0.05,
+    together: bool = False,
+    duplicate: bool = True,
     seed: int | None = None,
     tables: int = TABLES,
     trust: bool = False,
@@ -261,6 +353,9 @@ def plan_evaluation(
     Raises:
         ValueError: in one line: what was given and what is allowed.
     """
+    waits = until is not None or question
+    if deals is None:
+        deals = MOST_UNLESS_TOLD if waits else DEALS_UNLESS_TOLD
     for name, value, least in (
         ("deals", deals, 1),
         ("matches", matches, 0),
@@ -269,6 +364,15 @@ def plan_evaluation(
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if not whole or not least <= value <= MAX_PAIRS:
             raise ValueError(f"{name}={value!r}: it must be a whole number of at least {least}")
+    for name, above in (("until", until), ("margin", margin)):
+        if above is not None and not 0 < above < math.inf:
+            raise ValueError(f"{name}={above!r}: it must be a number of points above 0")
+    if not 0 < error <= 0.5:
+        raise ValueError(f"error={error!r}: it must be a chance above 0, at most 0.5")
+    if until is not None and question:
+        raise ValueError("until and question: give one of them")
+    if margin is not None and not question:
+        raise ValueError(f"margin={margin!r}: it belongs to question")
     number = parse_seed(seed)
     if isinstance(game, Rules):
         rules = make_rules(game, **rule_options)
@@ -283,6 +387,11 @@ def plan_evaluation(
         opponents = [opponents]
     if not opponents:
         raise ValueError("no opponent is given")
+    seats = rules.num_players
+    if together and len(opponents) != seats - 1:
+        raise ValueError(
+            f"together: {len(opponents)} opponents are given; {seats} players need {seats - 1}"
+        )
 
     def seated(player: str | Agent) -> tuple[Agent, Agent]:
         if not isinstance(player, str):
@@ -292,17 +401,45 @@ def plan_evaluation(
             return for_deals, for_deals
         return for_deals, make_agent(player, whole_match.played, trust)
 
+    first, *others = map(seated, (agent, *opponents))
+    if together:
+        line_ups = [Table((first, *others), tuple(range(seats)))]
+    else:
+        line_ups = [Table((first, other), (0, *[1] * (seats - 1))) for other in others]
+    most = int(deals)
+
+    def stopping() -> Stopping:
+        if until is not None:
+            return Precision(until, most)
+        if question:
+            return Question(most_points(rules), most, margin, error)
+        return Number(most)
+
     return Plan(
         game=text,
-        agent=seated(agent),
-        opponents=tuple(seated(opponent) for opponent in opponents),
+        line_ups=tuple(line_ups),
+        everybody=together,
         deals=single,
         matches=whole_match,
-        num_deals=int(deals),
+        stopping=stopping,
         num_matches=int(matches),
+        duplicate=duplicate,
         seed=number,
         tables=int(tables),
     )
+
+
+def most_points(rules: Rules) -> float:
+    """Return what no seat's points of a deal exceed: own minus the mean of the others'.
+
+    All tricks and no jack, while others have all jacks and no trick; with charges alone, none while
+    the others are charged all, a general included.
+    """
+    penalties = float(sum(rules.jack_penalties))
+    if rules.lowest_wins:
+        return penalties + (rules.general_charge if rules.general else 0)
+    assert rules.hand_size is not None
+    return rules.hand_size + penalties
 
 
 def evaluate(
@@ -310,32 +447,48 @@ def evaluate(
     opponents: str | Agent | Sequence[str | Agent],
     *,
     game: str | Rules = "valety",
-    deals: int = 1000,
+    deals: int | None = None,
     matches: int = 0,
+    until: float | None = None,
+    question: bool = False,
+    margin: float | None = None,
+    error: float = 0.05,
+    together: bool = False,
+    duplicate: bool = True,
     seed: int | None = None,
     tables: int = TABLES,
     trust: bool = False,
     progress: Progress | None = None,
     **rule_options: Any,
 ) -> Evaluation:
-    """Play an agent against each of some opponents on duplicate deals and matches.
+    """Play an agent against some opponents on duplicate deals and matches.
 
-    Every deal, and every match, is played once per rotation of the seats: the agent sits at each
-    seat in turn, the opponent at all others, and the cards are the same. All opponents meet the
-    same deals. Every agent has its own stream of randomness, apart from the cards'.
+    Every deal, and every match, is played once per rotation of the seats, and the cards are the
+    same: the agent sits at each seat in turn, one opponent after another at all the others, or all
+    of them together. All opponents meet the same deals. Every agent has its own stream of
+    randomness, apart from the cards'.
 
     Args:
         agent: its name as for `make_agent`, or an object with the protocol `Agent`.
         opponents: likewise, one or several.
         game: `GAME[,OPTION=VALUE…]` as for `rules.parse_game`, or rules.
-        deals: duplicate deals, single-deal episodes, against each opponent; at least 1.
+        deals: duplicate deals, single-deal episodes, against each opponent; at least 1. None: 1000.
+            With `until` or `question` it is the most, None: a million.
         matches: duplicate matches against each opponent.
+        until: play until the 95% interval of the points is this much to either side, at most.
+        question: play until it is known whether the agent is better than an opponent.
+        margin: points a deal that matter: the question is also answered when neither is better by
+            that much.
+        error: the chance that the answer is wrong, at most, however often the data are looked at.
+        together: the opponents sit at one table, clockwise after the agent, players − 1 of them;
+            there is a result for everyone then. The question is about the first.
+        duplicate: False: each deal is played once, the seats rotated from deal to deal.
         seed: 0…2^64−1; None: 64 bits of entropy, told in the result. The same seed gives the same
             result, whatever else is evaluated with it.
         tables: how many are played at once, at most; results don't depend on it.
         trust: whether agents may be loaded from files that can run code then, as for `make_agent`.
         progress: called often with what is being played, how many of its pairs are done (a float)
-            and how many there are.
+            and how many there are, as far as is known.
         **rule_options: fields of `rules.Rules`, such as `num_players=5`.
 
     Returns:
@@ -353,6 +506,12 @@ def evaluate(
         game=game,
         deals=deals,
         matches=matches,
+        until=until,
+        question=question,
+        margin=margin,
+        error=error,
+        together=together,
+        duplicate=duplicate,
         seed=seed,
         tables=tables,
         trust=trust,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,15 +14,14 @@ from valety_env.engine import (
     CALLS,
     MATCH_OVER,
     STATE,
+    deal_points,
     legal_actions,
     next_deal,
     play,
     start_match,
 )
 from valety_env.episode import (
-    BY_POINTS,
     DEAL_ENDED,
-    EPISODE_ENDED,
     GOES_ON,
     IllegalActionError,
     Setup,
@@ -30,6 +30,7 @@ from valety_env.episode import (
     is_member,
     settle,
 )
+from valety_env.rules import Rules
 from valety_env.view import VIEW, look
 
 
@@ -38,15 +39,51 @@ class Played:
     """How the episodes of T tables ended.
 
     Attributes:
-        points: float64 (T, players): deal points minus the mean of the others', charges negative,
-            summed over the deals of the episode.
-        wins: float64 (T, players): the share of the win, 1/w for each of w winners.
+        scores: int64 (T, players): own deal points, in Polignac charges, summed over the deals of
+            the episode.
+        winners: uint8 (T,): who won the episode, bit = seat.
         deals: int64 (T,), deals in the episode.
+        states: `STATE` (T,): the tables at the end; they know every play of the last deal.
+        decisions: int64 (agents,), how often each agent was asked.
+        seconds: float64 (agents,), how long it took each of them to answer.
     """
 
-    points: np.ndarray
-    wins: np.ndarray
+    scores: np.ndarray
+    winners: np.ndarray
     deals: np.ndarray
+    states: np.ndarray
+    decisions: np.ndarray
+    seconds: np.ndarray
+
+
+def relative_points(rules: Rules, scores: np.ndarray) -> np.ndarray:
+    """Return own points minus the mean of the others', charges negative.
+
+    Args:
+        rules: of the game.
+        scores: (…, players), deal points or, in Polignac, charges.
+
+    Returns:
+        float64 (…, players); they sum to 0.
+    """
+    others = scores.sum(axis=-1, keepdims=True) - scores
+    points = scores - others / (scores.shape[-1] - 1.0)
+    # Not -points: nothing is plain 0, of either sign.
+    return np.asarray(0.0 - points if rules.lowest_wins else points)
+
+
+def win_shares(winners: np.ndarray, players: int) -> np.ndarray:
+    """Return each seat's share of a win, 1/w for each of w winners.
+
+    Args:
+        winners: uint8 (…,), bit = seat.
+        players: how many seats there are.
+
+    Returns:
+        float64 (…, players).
+    """
+    won = winners[..., None] >> np.arange(players, dtype=np.uint8) & 1
+    return np.asarray(won / won.sum(axis=-1, keepdims=True))
 
 
 @kernel
@@ -115,8 +152,7 @@ def advance(
     actions: np.ndarray,
     options: int,
     rewards: np.ndarray,
-    points: np.ndarray,
-    wins: np.ndarray,
+    scores: np.ndarray,
 ) -> int:
     """Play a legal action at each of the given tables and deal on where a deal has ended.
 
@@ -125,15 +161,13 @@ def advance(
         states: `STATE` (T,), changed in place.
         tables: int64 (n,).
         actions: int64 (n,).
-        options: `Setup.options`, and BY_POINTS.
+        options: `Setup.options`.
         rewards: float64 (1, seats), scratch.
-        points: float64 (T, seats), added to at the end of a deal.
-        wins: float64 (T, seats), written at the end of the episode.
+        scores: int64 (T, seats), added to at the end of a deal.
 
     Returns:
         how many cards were played.
     """
-    seats = int64(rules[0].num_players)
     cards = 0
     for j in range(tables.size):
         i = int64(tables[j])
@@ -144,16 +178,10 @@ def advance(
         ended = settle(rules[0], state, options, rewards, 0)
         if ended == GOES_ON:
             continue
-        for seat in range(seats):
-            points[i, seat] += rewards[0, seat]
+        for seat in range(int64(rules[0].num_players)):
+            scores[i, seat] += deal_points(rules[0], state, seat)
         if ended == DEAL_ENDED:
             next_deal(rules[0], state)
-        elif ended == EPISODE_ENDED:
-            sharers = 0
-            for seat in range(seats):
-                sharers += int64(state.winners) >> seat & 1
-            for seat in range(seats):
-                wins[i, seat] = (int64(state.winners) >> seat & 1) / sharers
     return cards
 
 
@@ -195,8 +223,9 @@ def play_tables(
     legal = np.empty(size, np.uint64)
     keys = np.empty(size, np.uint64)
     rewards = np.empty((1, seats))
-    points = np.zeros((size, seats), np.float64)
-    wins = np.zeros((size, seats), np.float64)
+    scores = np.zeros((size, seats), np.int64)
+    decisions = np.zeros(len(agents), np.int64)
+    seconds = np.zeros(len(agents))
     start_all(rules, states, seeds)
     cards = 0
     while True:
@@ -216,7 +245,10 @@ def play_tables(
             if n == 0:
                 continue
             moved += n
+            begin = time.perf_counter()
             actions = ask(agent, views[:n], legal[:n], keys[:n], states, tables[:n])
+            seconds[player] += time.perf_counter() - begin
+            decisions[player] += n
             row = find_illegal(legal[:n], actions)
             if row >= 0:
                 raise IllegalActionError(
@@ -232,13 +264,13 @@ def play_tables(
                 states,
                 tables[:n],
                 actions,
-                setup.options | BY_POINTS,
+                setup.options,
                 rewards,
-                points,
-                wins,
+                scores,
             )
         if not moved:
-            return Played(points, wins, states["deal"].astype(np.int64) + 1)
+            deals = states["deal"].astype(np.int64) + 1
+            return Played(scores, states["winners"], deals, states, decisions, seconds)
         if progress is not None:
             if setup.single_deal:
                 progress(cards / (size * seats * hand_size))

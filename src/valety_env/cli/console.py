@@ -80,7 +80,7 @@ class Bar:
                 for old in self._bar.task_ids:
                     self._bar.remove_task(old)
                 self._task = self._bar.add_task(what, total=total, rate=0.0)
-            self._bar.update(self._task, completed=done, rate=rate)
+            self._bar.update(self._task, completed=done, total=total, rate=rate)
         elif now - self._said >= self.pause:
             self._said = now
             line = f"{what} {done:.0f}/{total}"
