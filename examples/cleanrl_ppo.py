@@ -27,7 +27,7 @@ except ModuleNotFoundError as error:  # valety_env: PyTorch does not come with i
     raise SystemExit(f"{error.name} is missing: pip install 'valety-env[train]'") from None
 
 from valety_env import evaluate  # valety_env: the import also registers the environments
-from valety_env.arena.report import print_evaluation
+from valety_env.arena.reports.terminal import print_evaluation
 from valety_env.integrations.cleanrl import save_agent
 
 

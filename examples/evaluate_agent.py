@@ -7,7 +7,7 @@ import numpy as np
 import tyro
 
 from valety_env import evaluate
-from valety_env.arena.report import print_evaluation
+from valety_env.arena.reports.terminal import print_evaluation
 
 
 class LowestCard:

@@ -18,7 +18,7 @@ except ModuleNotFoundError as error:
     raise SystemExit(f"{error.name} is missing: pip install 'valety-env[sb3]'") from None
 
 from valety_env import evaluate
-from valety_env.arena.report import print_evaluation
+from valety_env.arena.reports.terminal import print_evaluation
 from valety_env.integrations.sb3 import SB3VecEnv
 
 

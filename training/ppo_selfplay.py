@@ -35,7 +35,7 @@ except ModuleNotFoundError as error:
 import valety_env
 from valety_env.agents.neural import ActorCritic, NetworkConfig, NeuralAgent, save_checkpoint
 from valety_env.arena import evaluate
-from valety_env.arena.report import print_evaluation
+from valety_env.arena.reports.terminal import print_evaluation
 from valety_env.learning.distributions import entropy, masked_log_probs, sample_actions
 from valety_env.learning.progress import RunProgress, StopRequest
 from valety_env.learning.rollout import Rollout

@@ -36,7 +36,7 @@ except ModuleNotFoundError as error:
     raise SystemExit(f"{error.name} is missing: pip install 'valety-env[rllib]'") from None
 
 from valety_env.arena import evaluate
-from valety_env.arena.report import print_evaluation
+from valety_env.arena.reports.terminal import print_evaluation
 from valety_env.integrations import rllib
 from valety_env.learning.progress import RunProgress, StopRequest
 from valety_env.learning.runs import make_run_folder, read_options, to_toml

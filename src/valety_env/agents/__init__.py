@@ -12,11 +12,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from valety_env.agents.choosing import AgentError
+from valety_env.agents.files import digest_of, find_checkpoint
 from valety_env.agents.heuristic import HeuristicAgent
 from valety_env.agents.metadata import EPISODES
 from valety_env.agents.random import RandomAgent
@@ -29,9 +31,12 @@ __all__ = [
     "AgentName",
     "Policy",
     "UntrustedError",
+    "agent_about",
+    "agent_digest",
     "agent_name",
     "agent_names",
     "make_agent",
+    "names_code",
     "needs_extra",
     "parse_agent_name",
     "sees_all",
@@ -95,6 +100,11 @@ def agent_name(agent: Agent | Policy) -> str:
     return str(getattr(agent, "name", type(agent).__name__))
 
 
+def agent_about(agent: Agent) -> dict[str, Any]:
+    """Return what the file of an agent says of it, JSON values; nothing for most."""
+    return dict(getattr(agent, "about", {}))
+
+
 class AgentName(NamedTuple):
     """The parts of an agent's name; values are still text."""
 
@@ -112,6 +122,7 @@ class _Kind:
         target: what a target is called in messages; None: the agent takes none.
         options: allowed options, each with what reads its text and raises ValueError; None: the
             agent checks them itself.
+        file: what finds the file or folder that a target names; None: it names none.
         runs_code: whether its files can run code when they are loaded.
         extra: the extra of this package that installs what it needs.
         packages: what that is.
@@ -120,6 +131,7 @@ class _Kind:
     make: Callable[..., Agent]
     target: str | None = None
     options: Mapping[str, Callable[[str], Any]] | None = None
+    file: Callable[[str], Path] | None = None
     runs_code: bool = False
     extra: str = ""
     packages: Collection[str] = ()
@@ -220,12 +232,14 @@ _KINDS: dict[str, _Kind] = {
     "checkpoint": _Kind(
         _later("neural", "load_checkpoint_agent"),
         target="PATH",
+        file=find_checkpoint,
         extra="train",
         packages=("torch", "safetensors"),
     ),
     "onnx": _Kind(
         _later("foreign.onnx", "load_onnx_agent"),
         target="FILE",
+        file=Path,
         options=_SHOWN,
         extra="onnx",
         packages=("onnx", "onnxruntime"),
@@ -233,6 +247,7 @@ _KINDS: dict[str, _Kind] = {
     "sb3": _Kind(
         _later("foreign.sb3", "load_sb3_agent"),
         target="FILE",
+        file=Path,
         options=_SHOWN,
         runs_code=True,
         extra="sb3",
@@ -241,6 +256,7 @@ _KINDS: dict[str, _Kind] = {
     "rllib": _Kind(
         _later("foreign.rllib", "load_rllib_agent"),
         target="DIR",
+        file=Path,
         options={"module": str, **_SHOWN},
         runs_code=True,
         extra="rllib",
@@ -299,6 +315,34 @@ def parse_agent_name(text: str) -> AgentName:
             raise ValueError(f"{text!r}: {name} has no option {key!r}; its options are: {allowed}")
         options[key] = value
     return AgentName(name, target, options)
+
+
+def names_code(name: str) -> bool:
+    """Return whether making an agent of this name can run code that is not this package's."""
+    parsed = parse_agent_name(name)
+    return parsed.name == "python" or _KINDS[parsed.name].runs_code
+
+
+def agent_digest(name: str) -> str:
+    """Return a digest of the files that an agent's name names; empty if it names none.
+
+    The same name with another digest is another agent: a run writes its `last` again and again.
+
+    Raises:
+        ValueError: if the name names no agent, or a file is missing.
+        OSError: if a file can't be read.
+    """
+    files = []
+    todo = [name]
+    while todo:
+        parsed = parse_agent_name(todo.pop())
+        kind = _KINDS[parsed.name]
+        if kind.file is not None and parsed.target is not None:
+            files.append(kind.file(parsed.target))
+        model = parsed.options.get("model")
+        if parsed.name == "pimc" and model not in (None, "none"):
+            todo.append(str(model))
+    return digest_of(files) if files else ""
 
 
 def make_agent(name: str, rules: Rules | str, trust: bool = False) -> Agent:

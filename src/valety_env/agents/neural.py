@@ -26,7 +26,7 @@ from valety_env.agents.choosing import (
     draw_actions,
     forget_match,
 )
-from valety_env.agents.files import replacing
+from valety_env.agents.files import find_checkpoint, replacing
 from valety_env.agents.metadata import FORMAT_VERSION, KEY, REQUIRED, check_metadata, read_json
 from valety_env.observations import encode_view, make_encoder
 from valety_env.rules import Rules
@@ -146,24 +146,6 @@ def save_checkpoint(path: str | Path, network: ActorCritic, metadata: Mapping[st
         raise ValueError(f"{path} is not written: the network's weights are not all finite")
     with replacing(path) as temporary:
         save_file(weights, temporary, {KEY: json.dumps(told)})
-
-
-def find_checkpoint(path: str | Path) -> Path:
-    """Return the file that a path names: itself, with `.safetensors`, or `last` of a run's folder.
-
-    Raises:
-        ValueError: if there is none.
-    """
-    given = Path(path)
-    last = given / "last.safetensors"
-    named = given if given.suffix == ".safetensors" else Path(f"{given}.safetensors")
-    for candidate in (last, named):
-        if candidate.is_file():
-            return candidate
-    allowed = "a .safetensors file, or a run's folder with last.safetensors in it"
-    if given.is_file():
-        raise ValueError(f"{given} is no checkpoint: it must be {allowed}")
-    raise ValueError(f"no checkpoint at {given}: it must be {allowed}")
 
 
 def read_checkpoint(path: str | Path) -> tuple[ActorCritic, dict[str, Any]]:
@@ -302,6 +284,7 @@ class NeuralAgent:
     Attributes:
         name: as given.
         temperature: 0: always the likeliest action; 1: actions as likely as the network says.
+        about: what its checkpoint says of it, JSON values such as `step` and `seed`.
     """
 
     def __init__(
@@ -314,6 +297,7 @@ class NeuralAgent:
         max_deals: int | None = None,
         temperature: float = 0.0,
         name: str = "network",
+        about: Mapping[str, Any] | None = None,
     ) -> None:
         """Make the player; a copy is taken of the network's weights.
 
@@ -326,6 +310,7 @@ class NeuralAgent:
             max_deals: of the rules it was trained on, by which it counts the deals left.
             temperature: 0 or more; of its choices.
             name: the string that makes it again.
+            about: what its checkpoint says of it.
 
         Raises:
             ValueError: if the network does not fit the rules, or a value is not allowed.
@@ -341,6 +326,7 @@ class NeuralAgent:
                 f"but {encoder} of these rules has {inputs} entries and {rules.num_actions} actions"
             )
         self.name = name
+        self.about = dict(about or {})
         self.temperature = temperature
         self._code = make_encoder(encoder, rules).kernel_code
         self._single_deal = episode == "deal"
@@ -418,6 +404,7 @@ def load_checkpoint_agent(path: str, rules: Rules, **options: Any) -> NeuralAgen
             episode=metadata["episode"],
             max_deals=metadata["rules"].get("max_deals"),
             name=f"checkpoint:{path}{given}",
+            about=metadata,
             **options,
         )
     except ValueError as error:

@@ -308,7 +308,7 @@ class Plan:
                     players,
                     table.lineup,
                     keys,
-                    table_seeds(self.seed, (DEALS, MATCHES)[which], low, high - low),
+                    table_seeds(self.seed, (DEALS, MATCHES)[which], np.arange(low, high)),
                     rotations_of(seats, low, high - low, self.duplicate),
                     self.tables,
                     None if progress is None else told,

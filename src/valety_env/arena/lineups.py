@@ -97,18 +97,16 @@ def rotations_of(players: int, first: int, number: int, duplicate: bool) -> np.n
     return np.arange(first, first + number)[:, None] % players
 
 
-def table_seeds(seed: int, stream: int, first: int, number: int) -> np.ndarray:
-    """Return the seeds of tables, uint64 (number,).
+def table_seeds(seed: int, stream: int, numbers: np.ndarray) -> np.ndarray:
+    """Return the seeds of tables, uint64 (N,).
 
     Args:
         seed: of all.
         stream: DEALS or MATCHES.
-        first: the number of the first deal or match.
-        number: how many.
+        numbers: int (N,), of the deals or matches.
     """
-    seeds = np.empty(number, np.uint64)
-    counters = np.arange(stream + first, stream + first + number, dtype=np.uint64)
-    mix_all(uint64(seed), counters, seeds)
+    seeds = np.empty(len(numbers), np.uint64)
+    mix_all(uint64(seed), uint64(stream) + numbers.astype(np.uint64), seeds)
     return seeds
 
 

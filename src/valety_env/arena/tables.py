@@ -185,6 +185,20 @@ def advance(
     return cards
 
 
+def ask_once(setup: Setup, agent: Agent) -> None:
+    """Let an agent make one choice, so that what it has to compile is compiled."""
+    rules = setup.played.packed
+    states = np.zeros(1, STATE)
+    views = np.zeros(1, VIEW)
+    everywhere = np.zeros((1, setup.rules.num_players), np.int64)
+    rows = np.zeros(1, np.int64)
+    legal = np.zeros(1, np.uint64)
+    keys = np.zeros(1, np.uint64)
+    start_all(rules, states, keys)
+    gather(rules, states, everywhere, 0, keys[0], rows, views, legal, keys)
+    ask(agent, views, legal, keys, states, rows)
+
+
 def play_tables(
     setup: Setup,
     agents: Sequence[Agent],

@@ -27,6 +27,7 @@ from valety_env.cli.evaluate import Evaluate
 from valety_env.cli.export import Export
 from valety_env.cli.info import Info
 from valety_env.cli.solve import Solve
+from valety_env.cli.tournament import Tournament
 from valety_env.episode import ActionTypeError, IllegalActionError
 
 __all__ = ["COMMANDS", "main"]
@@ -35,7 +36,7 @@ PROGRAM = "valety-env"
 BAD_INPUT = 2
 FAILED = 1
 INTERRUPTED = 130
-COMMANDS: tuple[Any, ...] = (Evaluate, Solve, Annotate, Bench, Export, Info)
+COMMANDS: tuple[Any, ...] = (Evaluate, Tournament, Solve, Annotate, Bench, Export, Info)
 # What the terminal's encoding lacks, in letters that every one has.
 _PLAIN = {
     "…": "...",
@@ -47,6 +48,14 @@ _PLAIN = {
     "♣": "C",
     "♦": "D",
     "♥": "H",
+}
+
+# What tyro says of values of a wrong type, and what is said in its place.
+_PLAINLY = {
+    r"invalid literal for int.*?: ('.*?')": r"\1 is no whole number",
+    r"no type matching \{None\}\|INT .*? from \[('.*?')\]": r"\1 is no whole number",
+    r"no type matching \{None\}\|FLOAT .*? from \[('.*?')\]": r"\1 is no number",
+    r"could not convert string to float: ('.*?')": r"\1 is no number",
 }
 
 
@@ -107,7 +116,9 @@ def _first_words(complaint: str) -> str:
             options = re.findall(r"--[a-z][a-z-]*(?= [^h])", part.split(" in ")[0])
             if options:
                 message += f"; perhaps you meant {options[0]}"
-    return re.sub(r"invalid literal for int.*?: ('.*?')", r"\1 is no whole number", message)
+    for complaint_of_type, plainly in _PLAINLY.items():
+        message = re.sub(complaint_of_type, plainly, message)
+    return message
 
 
 def _in_plain_letters(error: UnicodeError) -> tuple[str, int]:

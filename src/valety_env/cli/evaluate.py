@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import tyro
 
 from valety_env.arena import plan_evaluation
-from valety_env.arena.report import print_evaluation
+from valety_env.arena.reports.terminal import print_evaluation
 from valety_env.cli.console import Bar, check_writable, err, input_errors, out, say, write_json
 
 

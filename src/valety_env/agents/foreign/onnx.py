@@ -159,7 +159,7 @@ def export_onnx(checkpoint: str | Path, file: str | Path) -> dict[str, Any]:
     `value` (N,); N is free. At any moment `file` holds a whole model, the old or the new.
 
     Args:
-        checkpoint: as `neural.find_checkpoint` takes it.
+        checkpoint: as `files.find_checkpoint` takes it.
         file: where to write.
 
     Returns:

@@ -1,0 +1,1 @@
+"""What was found, on a terminal and as an HTML page."""
