@@ -24,8 +24,8 @@ from valety_env.arena import (
     versions,
 )
 from valety_env.arena import evaluation as evaluation_module
+from valety_env.arena.points import relative_points, win_shares
 from valety_env.arena.reports.terminal import print_evaluation
-from valety_env.arena.tables import relative_points, win_shares
 from valety_env.cards import cards_of
 from valety_env.engine import begin_deal, deal
 from valety_env.episode import ActionTypeError, IllegalActionError, make_setup

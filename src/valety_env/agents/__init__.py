@@ -35,6 +35,7 @@ __all__ = [
     "agent_digest",
     "agent_name",
     "agent_names",
+    "known_policy",
     "make_agent",
     "names_code",
     "needs_extra",
@@ -85,6 +86,17 @@ class Policy(Protocol):
             actions: int64 (N,), one of `legal` each.
         """
         ...
+
+
+def known_policy(agent: Agent) -> Policy | None:
+    """Return an agent as the policy that it follows itself, if its chances are known; else None.
+
+    The `chances` of other agents are a model of players like them. Those of one whose attribute
+    `draws` is True are what its own choices are drawn by.
+    """
+    if getattr(agent, "draws", False) is True and isinstance(agent, Policy):
+        return agent
+    return None
 
 
 def sees_all(agent: Agent) -> bool:

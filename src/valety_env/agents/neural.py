@@ -285,6 +285,7 @@ class NeuralAgent:
         name: as given.
         temperature: 0: always the likeliest action; 1: actions as likely as the network says.
         about: what its checkpoint says of it, JSON values such as `step` and `seed`.
+        draws: whether its `chances` are those of its choices: if it has a temperature.
     """
 
     def __init__(
@@ -328,6 +329,7 @@ class NeuralAgent:
         self.name = name
         self.about = dict(about or {})
         self.temperature = temperature
+        self.draws = temperature > 0
         self._code = make_encoder(encoder, rules).kernel_code
         self._single_deal = episode == "deal"
         # Whatever is played, the network sees only what it could see in training.

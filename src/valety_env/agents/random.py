@@ -55,7 +55,10 @@ class RandomAgent:
 
     Attributes:
         name: `random`, or `random,general=0`.
+        draws: its `chances` are those of its choices.
     """
+
+    draws = True
 
     def __init__(self, rules: Rules, general: bool = True) -> None:
         """Make the player.

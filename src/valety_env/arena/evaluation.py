@@ -7,13 +7,14 @@ import math
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from valety_env._version import __version__
 from valety_env.agents import Agent, agent_name, make_agent
+from valety_env.arena.control import Control
 from valety_env.arena.intervals import Interval, mean_interval, rate_interval
 from valety_env.arena.lineups import (
     DEALS,
@@ -85,6 +86,8 @@ class Result:
         match_win_rate: the mean share of the win, 1/w when w share it; None without matches.
         match_ci95: its 95% interval; None for fewer than two pairs.
         by_seat: the points at each seat.
+        saving: how many times as many deals would have been needed without control variates, as
+            far as these deals tell: the variance of plain points ÷ that of those told here.
         verdict: the answer, if a question was asked.
         pair_points: float64 (pairs,), the observations; not part of `to_dict`.
         pair_wins: float64 (match_pairs,), likewise.
@@ -101,6 +104,7 @@ class Result:
     match_win_rate: float | None
     match_ci95: Interval | None
     by_seat: tuple[SeatResult, ...]
+    saving: float | None
     verdict: Verdict | None
     pair_points: np.ndarray = field(repr=False, compare=False)
     pair_wins: np.ndarray = field(repr=False, compare=False)
@@ -120,6 +124,8 @@ class Result:
             "match_ci95": _listed(self.match_ci95),
             "by_seat": [seat.to_dict() for seat in self.by_seat],
         }
+        if self.saving is not None:
+            told["saving"] = self.saving
         if self.verdict is not None:
             told["verdict"] = {**asdict(self.verdict), "interval": _listed(self.verdict.interval)}
         return told
@@ -170,16 +176,21 @@ class _Observed:
     """What the places of a line-up got.
 
     Attributes:
-        points: float64 (N, places), means over the rotations of each deal or match.
-        wins: float64 (N, places), likewise shares of the win.
-        by_rotation: float64 (N, R, places), points.
+        plain: float64 (N, R, places), points in each rotation of a deal or match.
+        corrections: float64 (N, R, places), what control variates add to them.
+        wins: float64 (N, places), shares of the win, means over the rotations.
         rotations: int64 (N, R).
     """
 
-    points: np.ndarray
+    plain: np.ndarray
+    corrections: np.ndarray
     wins: np.ndarray
-    by_rotation: np.ndarray
     rotations: np.ndarray
+
+    @property
+    def points(self) -> np.ndarray:
+        """The points that are told, means over the rotations, float64 (N, places)."""
+        return np.asarray(over_rotations(self.plain) + self.corrections.mean(axis=1))
 
 
 @dataclass(frozen=True)
@@ -212,6 +223,7 @@ class Plan:
         stopping: makes what says when deals enough have been played.
         num_matches: matches of each table.
         duplicate: whether each is played in all rotations.
+        control: the control variates of deals.
         seed: of the tables and of the agents.
         tables: how many are played at once, at most.
     """
@@ -224,6 +236,7 @@ class Plan:
     stopping: Callable[[], Stopping]
     num_matches: int
     duplicate: bool
+    control: Control | None
     seed: int
     tables: int
 
@@ -255,6 +268,7 @@ class Plan:
         if not self.everybody:
             others = others[:1]
         points = np.ascontiguousarray(deals.points[:, place])
+        at_seats = (deals.plain + deals.corrections)[..., place]
         wins = np.ascontiguousarray(matches.wins[:, place])
         seated = (place + deals.rotations) % len(seats)
         verdict = stopping.verdict() if isinstance(stopping, Question) else None
@@ -269,13 +283,18 @@ class Plan:
             match_pairs=len(wins),
             match_win_rate=float(wins.mean()) if len(wins) else None,
             match_ci95=rate_interval(wins),
-            by_seat=tuple(
-                _at_seat(seat, deals.by_rotation[..., place][seated == seat]) for seat in seats
-            ),
+            by_seat=tuple(_at_seat(seat, at_seats[seated == seat]) for seat in seats),
+            saving=self._saving(over_rotations(deals.plain)[:, place], points),
             verdict=verdict,
             pair_points=points,
             pair_wins=wins,
         )
+
+    def _saving(self, plain: np.ndarray, points: np.ndarray) -> float | None:
+        """Return how much less points vary than plain ones."""
+        if self.control is None or len(points) < 2 or not points.var():
+            return None
+        return float(plain.var() / points.var())
 
     def _observe(
         self,
@@ -292,11 +311,13 @@ class Plan:
         seats = setup.rules.num_players
         times = seats if self.duplicate else 1
         at_once = max(1, self.tables // times)
-        points = np.empty((0, times, seats))
-        wins = np.empty((0, times, seats))
-        while (wanted := stopping.wanted(over_rotations(points)[:, 0])) > len(points):
-            new_points, new_wins = [points], [wins]
-            for low in range(len(points), wanted, at_once):
+        control = self.control if setup.single_deal else None
+        rotations = rotations_of(seats, 0, 0, self.duplicate)
+        nothing = np.empty((0, times, seats))
+        observed = _Observed(nothing, nothing, nothing[:, 0], rotations)
+        while (wanted := stopping.wanted(observed.points[:, 0])) > len(observed.plain):
+            parts = [observed]
+            for low in range(len(observed.plain), wanted, at_once):
                 high = min(wanted, low + at_once)
 
                 def told(part: float, low: int = low, high: int = high, of: int = wanted) -> None:
@@ -312,16 +333,23 @@ class Plan:
                     rotations_of(seats, low, high - low, self.duplicate),
                     self.tables,
                     None if progress is None else told,
+                    control,
                 )
-                new_points.append(games.points(setup.rules))
-                new_wins.append(games.shares())
-            points, wins = np.concatenate(new_points), np.concatenate(new_wins)
-        return _Observed(
-            points=over_rotations(points),
-            wins=over_rotations(wins),
-            by_rotation=points,
-            rotations=rotations_of(seats, 0, len(points), self.duplicate),
-        )
+                parts.append(
+                    _Observed(
+                        games.points(setup.rules),
+                        games.corrections,
+                        over_rotations(games.shares()),
+                        games.rotations,
+                    )
+                )
+            observed = _Observed(
+                *(
+                    np.concatenate([getattr(part, each.name) for part in parts])
+                    for each in fields(_Observed)
+                )
+            )
+        return observed
 
 
 def _at_seat(seat: int, points: np.ndarray) -> SeatResult:
@@ -343,6 +371,7 @@ def plan_evaluation(
     error: float = 0.05,
     together: bool = False,
     duplicate: bool = True,
+    control: str | None = None,
     seed: int | None = None,
     tables: int = TABLES,
     trust: bool = False,
@@ -371,6 +400,12 @@ def plan_evaluation(
         raise ValueError(f"error={error!r}: it must be a chance above 0, at most 0.5")
     if until is not None and question:
         raise ValueError("until and question: give one of them")
+    if control is not None and question:
+        raise ValueError("question: its answer rests on plain points, without control")
+    if control == "deal" and duplicate:
+        raise ValueError(
+            'control="deal": nothing is left of the luck of a deal that is played in all rotations'
+        )
     if margin is not None and not question:
         raise ValueError(f"margin={margin!r}: it belongs to question")
     number = parse_seed(seed)
@@ -424,6 +459,7 @@ def plan_evaluation(
         stopping=stopping,
         num_matches=int(matches),
         duplicate=duplicate,
+        control=None if control is None else Control(single.played, control),
         seed=number,
         tables=int(tables),
     )
@@ -455,6 +491,7 @@ def evaluate(
     error: float = 0.05,
     together: bool = False,
     duplicate: bool = True,
+    control: str | None = None,
     seed: int | None = None,
     tables: int = TABLES,
     trust: bool = False,
@@ -483,6 +520,9 @@ def evaluate(
         together: the opponents sit at one table, clockwise after the agent, players − 1 of them;
             there is a result for everyone then. The question is about the first.
         duplicate: False: each deal is played once, the seats rotated from deal to deal.
+        control: take luck out of the points of deals by numbers whose mean is 0: `"deal"`, the luck
+            of the cards (only without duplicates), `"play"`, that of choices drawn by chances that
+            are known, such as a checkpoint's with a temperature, or `"all"`. See `arena.control`.
         seed: 0…2^64−1; None: 64 bits of entropy, told in the result. The same seed gives the same
             result, whatever else is evaluated with it.
         tables: how many are played at once, at most; results don't depend on it.
@@ -512,6 +552,7 @@ def evaluate(
         error=error,
         together=together,
         duplicate=duplicate,
+        control=control,
         seed=seed,
         tables=tables,
         trust=trust,

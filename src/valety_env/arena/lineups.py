@@ -13,7 +13,9 @@ import numpy as np
 from numpy import uint64
 
 from valety_env.agents import Agent
-from valety_env.arena.tables import Played, play_tables, relative_points, win_shares
+from valety_env.arena.control import Control
+from valety_env.arena.points import relative_points, win_shares
+from valety_env.arena.tables import Played, play_tables
 from valety_env.episode import Setup
 from valety_env.rng import mix
 from valety_env.rules import Rules
@@ -47,6 +49,8 @@ class Games:
         states: `STATE` (N, R): the tables at the end.
         decisions: int64 (players,), how often each player was asked.
         seconds: float64 (players,), how long it took each of them to answer.
+        corrections: float64 (N, R, places): what is to be added to points; 0 without control
+            variates.
     """
 
     rotations: np.ndarray
@@ -56,6 +60,7 @@ class Games:
     states: np.ndarray
     decisions: np.ndarray
     seconds: np.ndarray
+    corrections: np.ndarray
 
     def points(self, rules: Rules) -> np.ndarray:
         """Return what each place has over the mean of the others, float64 (N, R, places)."""
@@ -126,6 +131,7 @@ def play_lineup(
     rotations: np.ndarray,
     tables: int = TABLES,
     progress: Callable[[float], None] | None = None,
+    control: Control | None = None,
 ) -> Games:
     """Play a line-up on some deals or matches.
 
@@ -138,6 +144,7 @@ def play_lineup(
         rotations: int64 (N, R), in which rotations each is played.
         tables: how many are played at once, at most, but R; results don't depend on it.
         progress: called now and then with the part of the work that is done, 0…1.
+        control: control variates, for single deals.
 
     Returns:
         the games.
@@ -168,21 +175,27 @@ def play_lineup(
                 np.repeat(seeds[low:high], times),
                 keys,
                 None if progress is None else told,
+                control,
             )
         )
     flat = rotations.reshape(-1)
-    by_seat = np.concatenate([part.scores for part in parts])
+    seats = (np.arange(places) + flat[:, None]) % places
+
+    def by_place(of_seats: list[np.ndarray]) -> np.ndarray:
+        return np.take_along_axis(np.concatenate(of_seats), seats, axis=1).reshape(
+            number, times, places
+        )
+
     winners = np.concatenate([part.winners for part in parts]).astype(np.int64)
     # A bit for each seat becomes one for each place.
     turned = winners >> flat | winners << (places - flat)
     return Games(
         rotations=rotations,
-        scores=np.take_along_axis(
-            by_seat, (np.arange(places) + flat[:, None]) % places, axis=1
-        ).reshape(number, times, places),
+        scores=by_place([part.scores for part in parts]),
         winners=(turned & ((1 << places) - 1)).astype(np.uint8).reshape(number, times),
         lengths=np.concatenate([part.deals for part in parts]).reshape(number, times),
         states=np.concatenate([part.states for part in parts]).reshape(number, times),
         decisions=np.sum([part.decisions for part in parts], axis=0),
         seconds=np.sum([part.seconds for part in parts], axis=0),
+        corrections=by_place([part.corrections for part in parts]),
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from valety_env._jit import int64, kernel
 from valety_env.agents import Agent, agent_name
+from valety_env.arena.control import Control
 from valety_env.engine import (
     CALLS,
     MATCH_OVER,
@@ -30,7 +31,6 @@ from valety_env.episode import (
     is_member,
     settle,
 )
-from valety_env.rules import Rules
 from valety_env.view import VIEW, look
 
 
@@ -46,6 +46,8 @@ class Played:
         states: `STATE` (T,): the tables at the end; they know every play of the last deal.
         decisions: int64 (agents,), how often each agent was asked.
         seconds: float64 (agents,), how long it took each of them to answer.
+        corrections: float64 (T, players): what is to be added to a seat's points; 0 without
+            control variates.
     """
 
     scores: np.ndarray
@@ -54,36 +56,7 @@ class Played:
     states: np.ndarray
     decisions: np.ndarray
     seconds: np.ndarray
-
-
-def relative_points(rules: Rules, scores: np.ndarray) -> np.ndarray:
-    """Return own points minus the mean of the others', charges negative.
-
-    Args:
-        rules: of the game.
-        scores: (…, players), deal points or, in Polignac, charges.
-
-    Returns:
-        float64 (…, players); they sum to 0.
-    """
-    others = scores.sum(axis=-1, keepdims=True) - scores
-    points = scores - others / (scores.shape[-1] - 1.0)
-    # Not -points: nothing is plain 0, of either sign.
-    return np.asarray(0.0 - points if rules.lowest_wins else points)
-
-
-def win_shares(winners: np.ndarray, players: int) -> np.ndarray:
-    """Return each seat's share of a win, 1/w for each of w winners.
-
-    Args:
-        winners: uint8 (…,), bit = seat.
-        players: how many seats there are.
-
-    Returns:
-        float64 (…, players).
-    """
-    won = winners[..., None] >> np.arange(players, dtype=np.uint8) & 1
-    return np.asarray(won / won.sum(axis=-1, keepdims=True))
+    corrections: np.ndarray
 
 
 @kernel
@@ -206,6 +179,7 @@ def play_tables(
     seeds: np.ndarray,
     agent_seeds: np.ndarray,
     progress: Callable[[float], None] | None = None,
+    control: Control | None = None,
 ) -> Played:
     """Play one episode at each of T tables.
 
@@ -219,6 +193,7 @@ def play_tables(
         seeds: uint64 (T,), the tables' seeds.
         agent_seeds: uint64 (len(agents),), whence each agent's keys come.
         progress: called now and then with the part of the work that is done, 0…1.
+        control: control variates, for single deals.
 
     Returns:
         the results.
@@ -241,6 +216,7 @@ def play_tables(
     decisions = np.zeros(len(agents), np.int64)
     seconds = np.zeros(len(agents))
     start_all(rules, states, seeds)
+    corrections = np.zeros((size, seats)) if control is None else control.of_deals(states)
     cards = 0
     while True:
         moved = 0
@@ -273,6 +249,10 @@ def play_tables(
                         f"{agent_name(agent)} at the table with seed {seeds[tables[row]]}: ",
                     )
                 )
+            if control is not None:
+                corrections[tables[:n]] += control.of_choices(
+                    agent, views[:n], legal[:n], states[tables[:n]], actions
+                )
             cards += advance(
                 rules,
                 states,
@@ -284,7 +264,7 @@ def play_tables(
             )
         if not moved:
             deals = states["deal"].astype(np.int64) + 1
-            return Played(scores, states["winners"], deals, states, decisions, seconds)
+            return Played(scores, states["winners"], deals, states, decisions, seconds, corrections)
         if progress is not None:
             if setup.single_deal:
                 progress(cards / (size * seats * hand_size))

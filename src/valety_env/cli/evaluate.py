@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import tyro
 
@@ -65,6 +65,11 @@ class Evaluate:
     """The opponents sit at one table, clockwise after the agent: players - 1 of them."""
     once: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Play each deal once, the seats going round; shows points seat by seat."""
+    control: Annotated[
+        Literal["deal", "play", "all"] | None, tyro.conf.arg(help_behavior_hint="(default: none)")
+    ] = None
+    """Take luck out of the points: that of the cards (deal, with --once), that of choices drawn by
+    known chances (play), or both (all); slow, and unbiased."""
     game: Annotated[str, tyro.conf.arg(metavar="GAME[,OPTION=VALUE...]")] = "valety"
     """The game and its rule options."""
     seed: Annotated[
@@ -93,6 +98,7 @@ class Evaluate:
                 error=self.error,
                 together=self.together,
                 duplicate=not self.once,
+                control=self.control,
                 seed=self.seed,
                 trust=self.trust,
             )
@@ -109,6 +115,7 @@ class Evaluate:
         again += [] if self.margin is None else ["--margin", str(self.margin)]
         again += ["--together"] if self.together else []
         again += ["--once"] if self.once else []
+        again += [] if self.control is None else ["--control", self.control]
         again += ["--game", self.game, "--seed", str(evaluation.seed)]
         again += ["--trust"] if self.trust else []
         say(console, f"Again: {shlex.join(again)}")

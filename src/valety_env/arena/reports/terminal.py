@@ -81,6 +81,12 @@ def print_evaluation(evaluation: Evaluation, console: Console | None = None) -> 
     out.print(Text(f"{first.agent} at {first.game}", style="bold"), soft_wrap=True)
     out.print(evaluation_table(evaluation))
     lines = [_answer(result, result.verdict) for result in evaluation.results if result.verdict]
+    lines += [
+        f"Without control variates {result.saving:.2f} times as many deals against "
+        f"{result.opponent} would tell as much"
+        for result in evaluation.results
+        if result.saving is not None
+    ]
     if first.duplicate:
         lines.append(
             "Deals and matches are duplicate: each was played with the agent at every seat in turn."

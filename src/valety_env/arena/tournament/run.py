@@ -13,8 +13,8 @@ import numpy as np
 from valety_env.agents import AgentError
 from valety_env.arena.evaluation import versions
 from valety_env.arena.lineups import over_rotations
+from valety_env.arena.points import relative_points
 from valety_env.arena.sequential import Number, Stopping
-from valety_env.arena.tables import relative_points
 from valety_env.arena.tournament.entrants import Entrant, LineUp
 from valety_env.arena.tournament.jobs import Here, Job, play_job, setup_of
 from valety_env.arena.tournament.store import DEAL, MATCH, Block, Store

@@ -13,8 +13,8 @@ from valety_env.agents import parse_agent_name
 from valety_env.arena.behaviour import NUM_COUNTS, Behaviour, describe, losses_of, replay_deals
 from valety_env.arena.intervals import Interval, mean_interval, rate_interval, student_t
 from valety_env.arena.lineups import DEALS, over_rotations, rotations_of, table_seeds
+from valety_env.arena.points import relative_points, win_shares
 from valety_env.arena.ratings import Comparisons, Rating
-from valety_env.arena.tables import relative_points, win_shares
 from valety_env.arena.tournament.entrants import Entrant, LineUp, labels
 from valety_env.arena.tournament.jobs import setup_of
 from valety_env.arena.tournament.store import DEAL, MATCH, Store, StoreError
