@@ -251,9 +251,7 @@ def replay_deals(
         rules.packed, states, seeds, rotations, plays, generals, scores.astype(np.int64), counts
     )
     if wrong >= 0:
-        raise ValueError(
-            f"the deal of the table with seed {seeds[wrong]} can't have been played so"
-        )
+        raise ValueError(f"the deal of the table with seed {seeds[wrong]} was not played like that")
     return states, counts
 
 
