@@ -6,6 +6,7 @@ import dataclasses
 import os
 import shlex
 from collections.abc import Callable
+from concurrent.futures import Executor
 from itertools import chain
 from typing import Annotated, ClassVar
 
@@ -87,6 +88,8 @@ class Tournament:
     """The agents join those who are in the results file already."""
     processes: Annotated[int, tyro.conf.arg(metavar="P", help_behavior_hint="(default: cores)")] = 0
     """How many play at the same time; no result depends on it."""
+    ray: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Let a Ray cluster play: the one that RAY_ADDRESS names or that runs here, else a new one."""
     report: Annotated[
         str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="(default: none)")
     ] = None
@@ -103,9 +106,9 @@ class Tournament:
     def run(self) -> int:
         """Play what is missing and report; returns the exit code."""
         console = err() if self.json == "-" else out()
-        at_once = self.processes or os.cpu_count() or 1
         with input_errors():
             self._check()
+            players = self._players()
             write_page = self._page_writer()
             names = [*self.agents, *chain.from_iterable(map(checkpoints_in, self.checkpoints))]
             runs = list(chain.from_iterable(map(checkpoints_in, self.curves)))
@@ -129,7 +132,8 @@ class Tournament:
         with store, Bar() as bar:
             if tournament is not None:
                 command = self._again(tournament.seed)
-                with processes(at_once) as executor:
+                executor, at_once = players()
+                with executor:
                     tournament.run(executor, at_once, command, bar.update)
             with input_errors():
                 standings = read_standings(
@@ -159,9 +163,24 @@ class Tournament:
                 raise InputError(f"{name} {value}: it must be at least {least}")
         if self.until is not None and not self.until > 0:
             raise InputError(f"--until {self.until}: it must be a number of points above 0")
+        if self.ray and self.processes:
+            raise InputError("--ray and --processes: give one of them")
         check_writable(self.json)
         check_writable(self.report, "--report")
         check_writable(self.results, "--results")
+
+    def _players(self) -> Callable[[], tuple[Executor, int]]:
+        """Return what makes those who play, and tells how many they are."""
+        if self.ray:
+            from valety_env.integrations.ray_cluster import RayExecutor
+
+            def on_cluster() -> tuple[Executor, int]:
+                executor = RayExecutor()
+                return executor, executor.cores
+
+            return on_cluster
+        number = self.processes or os.cpu_count() or 1
+        return lambda: (processes(number), number)
 
     def _page_writer(self) -> Callable[[Standings, str], None] | None:
         """Return what writes the report; what it needs may be missing, which is told at once."""

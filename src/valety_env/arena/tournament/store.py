@@ -121,7 +121,7 @@ class Store:
         if facts is None and not self.path.is_file():
             raise StoreError(f"{path}: there is no such results file")
         try:
-            self._db = sqlite3.connect(self.path, timeout=2.0, isolation_level=None)
+            self._db = sqlite3.connect(self.path, timeout=1.0, isolation_level=None)
         except sqlite3.Error as error:
             raise StoreError(f"{path}: {error}") from None
         try:
