@@ -6,6 +6,7 @@ run that fails one line and 1.
 
 from __future__ import annotations
 
+import argparse
 import codecs
 import contextlib
 import inspect
@@ -29,6 +30,7 @@ from valety_env.cli.info import Info
 from valety_env.cli.solve import Solve
 from valety_env.cli.tournament import Tournament
 from valety_env.episode import ActionTypeError, IllegalActionError
+from valety_env.learning.runs import flags_from_toml
 
 __all__ = ["COMMANDS", "main"]
 
@@ -77,13 +79,14 @@ def _parse(arguments: Sequence[str]) -> Any:
         )
     one_of: Any = Union[tuple(commands)]  # noqa: UP007
     complaint = io.StringIO()
+    given = _with_config(list(arguments))
     try:
         with contextlib.redirect_stderr(complaint):
             return tyro.cli(
                 one_of,
                 prog=PROGRAM,
                 description="Valety and Polignac: card games for reinforcement learning.",
-                args=list(arguments),
+                args=given,
             )
     except SystemExit as end:
         if not end.code:
@@ -91,6 +94,37 @@ def _parse(arguments: Sequence[str]) -> Any:
         command = next((f" {c.name}" for c in COMMANDS if [c.name] == list(arguments[:1])), "")
         told = _first_words(complaint.getvalue())
         raise InputError(f"{told}; see {PROGRAM}{command} --help") from None
+
+
+def _with_config(arguments: list[str]) -> list[str]:
+    """Return arguments with those of the TOML file that `--config` names.
+
+    Raises:
+        InputError: if the file can't be read, or for what it says.
+    """
+    command: Any = next((c for c in COMMANDS if [c.name] == arguments[:1]), None)
+    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    finder.add_argument("--config")
+    path = finder.parse_known_args(arguments)[0].config
+    if path is None or not hasattr(command, "config"):
+        return arguments
+    try:
+        flags = flags_from_toml(command, path)
+    except ValueError as error:
+        raise InputError(f"--config: {error}") from None
+    agents: list[str] = []
+    others: list[str] = []
+    for flag in flags:
+        if flag.startswith("--"):
+            # What is given beside the file wins over it.
+            kept = [] if flag in arguments else others
+            if flag == "--agents":
+                kept = agents
+                continue
+            kept.append(flag)
+        else:
+            kept.append(flag)
+    return [*arguments[:1], *agents, *arguments[1:], *others]
 
 
 def _first_words(complaint: str) -> str:

@@ -12,6 +12,8 @@ from typing import Annotated, ClassVar
 
 import tyro
 
+from valety_env.agents.files import replacing
+from valety_env.arena.reports.markdown import make_markdown
 from valety_env.arena.reports.terminal import print_standings
 from valety_env.arena.tournament import (
     Standings,
@@ -47,6 +49,7 @@ class Tournament:
       valety-env tournament random heuristic --checkpoints runs/a --until 0.05
       valety-env tournament checkpoint:runs/c/last --add --report out.html
       valety-env tournament random heuristic --game polignac,num_players=5 --matches 200
+      valety-env tournament --config configs/leaderboard/valety.toml
       valety-env tournament --results tournament.sqlite --behaviour
     """
 
@@ -82,6 +85,10 @@ class Tournament:
         int | None, tyro.conf.arg(metavar="S", help_behavior_hint="(default: a new one, told)")
     ] = None
     """The same seed plays the same again, 0...2^64-1; the results file remembers it."""
+    config: Annotated[
+        str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="(default: none)")
+    ] = None
+    """A TOML file with options, agents among them; flags win over it."""
     results: Annotated[str, tyro.conf.arg(metavar="FILE")] = "tournament.sqlite"
     """The file in which every game is kept."""
     add: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -94,6 +101,10 @@ class Tournament:
         str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="(default: none)")
     ] = None
     """Write an HTML page with all results, pictures and how everybody plays."""
+    markdown: Annotated[
+        str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="(default: none)")
+    ] = None
+    """Write the results as Markdown."""
     behaviour: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Tell how everybody plays: how often they trump, capture jacks, ..."""
     trust: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -139,7 +150,7 @@ class Tournament:
                 standings = read_standings(
                     store,
                     None if tournament is None or self.add else list(tournament.entrants),
-                    behaviour=self.behaviour or bool(self.report) or bool(self.json),
+                    behaviour=self.behaviour or any((self.report, self.markdown, self.json)),
                     threads=os.cpu_count() or 1,
                     progress=bar.update,
                 )
@@ -147,6 +158,10 @@ class Tournament:
         if write_page is not None and self.report is not None:
             write_page(standings, self.report)
             say(console, f"Report: {self.report}")
+        if self.markdown is not None:
+            with replacing(self.markdown) as temporary:
+                temporary.write_text(make_markdown(standings), encoding="utf-8")
+            say(console, f"Report: {self.markdown}")
         say(console, f"Again, or for more: {self._again(standings.seed)}")
         if self.json is not None:
             write_json(standings.to_dict(), self.json)
@@ -167,6 +182,7 @@ class Tournament:
             raise InputError("--ray and --processes: give one of them")
         check_writable(self.json)
         check_writable(self.report, "--report")
+        check_writable(self.markdown, "--markdown")
         check_writable(self.results, "--results")
 
     def _players(self) -> Callable[[], tuple[Executor, int]]:

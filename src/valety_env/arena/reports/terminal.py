@@ -7,18 +7,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from valety_env.arena.behaviour import RATES
 from valety_env.arena.evaluation import Evaluation, Result
-from valety_env.arena.reports.words import (
-    NOTHING,
-    POINTS,
-    half_width,
-    measures,
-    moves_text,
-    rate_text,
-    versions_text,
-    with_interval,
+from valety_env.arena.reports.grids import (
+    Grid,
+    behaviour_grid,
+    curves_grid,
+    matrix_grid,
+    standings_grid,
 )
+from valety_env.arena.reports.words import POINTS, RATINGS, versions_text, with_interval
 from valety_env.arena.sequential import BETTER, EQUAL, UNDECIDED, WORSE, Verdict
 from valety_env.arena.tournament.standings import Standings
 
@@ -101,73 +98,14 @@ def print_evaluation(evaluation: Evaluation, console: Console | None = None) -> 
         out.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _plain_table(*columns: str) -> Table:
-    """Return a table whose first column is text and whose others are numbers."""
+def _table(grid: Grid) -> Table:
+    """Return a table that rich can print."""
     table = Table(box=box.SIMPLE_HEAD)
-    for number, column in enumerate(columns):
-        if number == 0:
-            table.add_column(Text(column), overflow="fold")
-        else:
-            table.add_column(Text(column), justify="right")
-    return table
-
-
-def standings_table(standings: Standings) -> Table:
-    """Return who stands where, a row for each."""
-    columns = measures(standings)
-    table = _plain_table("agent", *(f"{measure.title} [95%]" for measure in columns), "a move")
-    for place, row in enumerate(standings.standings, 1):
-        cells = [
-            NOTHING if found is None else with_interval(*found, measure.form)
-            for measure in columns
-            for found in [measure.of(row)]
-        ]
-        table.add_row(*map(Text, [f"{place} {row.label}", *cells, moves_text(row.ms_a_move)]))
-    return table
-
-
-def matrix_table(standings: Standings) -> Table:
-    """Return the points of each (row) where another (column) sat at all other seats."""
-    rows = standings.standings
-    table = _plain_table("points a deal against", *(str(n) for n in range(1, len(rows) + 1)))
-    for place, row in enumerate(rows):
-        cells = []
-        for other in range(len(rows)):
-            cell = standings.cells.get((place, other))
-            if cell is None or not cell.deals:
-                cells.append("")
-            else:
-                cells.append(f"{cell.points:+.2f}\n{half_width(cell.points, cell.ci95, '.2f')}")
-        table.add_row(*map(Text, [f"{place + 1} {row.label}", *cells]))
-    return table
-
-
-def curves_table(standings: Standings) -> Table:
-    """Return the learning curves, a row for each checkpoint."""
-    table = _plain_table("run", "against", "step", "deals", "points a deal [95%]")
-    for curve in standings.curves:
-        for point in curve.points:
-            points = with_interval(point.points, point.ci95, "+.3f")
-            row = [curve.run, curve.opponent, f"{point.step:,}", str(point.deals), points]
-            table.add_row(*map(Text, row))
-    return table
-
-
-def behaviour_table(standings: Standings) -> Table:
-    """Return what everybody does how often, a column for each."""
-    rows = [row for row in standings.standings if row.behaviour is not None]
-    places = [str(n) for n, row in enumerate(standings.standings, 1) if row.behaviour is not None]
-    table = _plain_table("", *places)
-    for name in RATES:
-        told = [rate_text(row.behaviour.rates[name]) if row.behaviour else "" for row in rows]
-        if any(text != NOTHING for text in told):
-            table.add_row(*map(Text, [name, *told]))
-    if any(row.behaviour and row.behaviour.loss for row in rows):
-        losses = []
-        for row in rows:
-            loss = row.behaviour.loss if row.behaviour else None
-            losses.append(NOTHING if loss is None else f"{loss[0]:.2f} {half_width(*loss, '.2f')}")
-        table.add_row(*map(Text, ["points a deal lost against the best cards", *losses]))
+    for number, column in enumerate(grid.header):
+        table.add_column(Text(column), overflow="fold", justify="right" if number else "left")
+    for row in grid.rows:
+        # Texts, so that nothing in a name or an interval is taken for markup.
+        table.add_row(*map(Text, row))
     return table
 
 
@@ -183,14 +121,14 @@ def print_standings(
     """
     out = console or Console(highlight=False)
     out.print(Text(f"Tournament at {standings.game}", style="bold"), soft_wrap=True)
-    out.print(standings_table(standings))
-    out.print(matrix_table(standings))
+    out.print(_table(standings_grid(standings)))
+    out.print(_table(matrix_grid(standings)))
     if standings.curves:
-        out.print(curves_table(standings))
+        out.print(_table(curves_grid(standings)))
     if behaviour:
-        out.print(behaviour_table(standings))
+        out.print(_table(behaviour_grid(standings)))
     lines = [
-        "Ratings are Bradley-Terry's on Elo's scale, around 0; intervals are over deals.",
+        RATINGS,
         POINTS,
         f"Seed {standings.seed}",
         *{versions_text(session["versions"]): None for session in standings.sessions},

@@ -11,6 +11,7 @@ from valety_env.arena.tournament.standings import Standing, Standings
 
 NOTHING = "-"
 POINTS = "Points are own deal points minus the mean of the others', charges negative."
+RATINGS = "Ratings are Bradley-Terry's on Elo's scale, around 0; intervals are over deals."
 
 
 def with_interval(value: float | None, interval: Interval | None, form: str) -> str:

@@ -81,14 +81,15 @@ def plan_tournament(
                         f"{results} has results of {name} {known}, not {given}; name another file"
                     )
         game = str(store.facts["game"]) if store else wanted or _GAME
-        entered = enter([*agents, *curves])
+        entered = _entrants([*agents, *curves], game, matches > 0, trust)
         members, runs = entered[: len(agents)], entered[len(agents) :]
         if add and store:
             known_ones = _those_who_can_play(store, trust, skipped)
             members = [entrant for entrant in known_ones if entrant not in entered] + members
+            _entrants([entrant.name for entrant in known_ones], game, matches > 0, trust)
         if len({entrant.identity for entrant in [*members, *runs]}) < 2:
             raise ValueError("a tournament needs at least two agents")
-        entrants = [_checked(entrant, game, matches > 0, trust) for entrant in [*members, *runs]]
+        entrants = [*members, *runs]
         if store is None:
             store = opened.enter_context(Store(results, {"game": game, "seed": number}))
         numbers = [store.number_of(entrant) for entrant in entrants]
@@ -115,12 +116,21 @@ def plan_tournament(
     )
 
 
-def _checked(entrant: Entrant, game: str, matches: bool, trust: bool) -> Entrant:
-    """Return an entrant that can be made, with what its file says of it."""
-    agent = make_agent(entrant.name, setup_of(game, DEAL).played, trust)
-    if matches:
-        make_agent(entrant.name, setup_of(game, MATCH).played, trust)
-    return dataclasses.replace(entrant, about=agent_about(agent))
+def _entrants(names: Sequence[str], game: str, matches: bool, trust: bool) -> list[Entrant]:
+    """Return the entrants of some names, with what their files say of them.
+
+    Raises:
+        ValueError: if one can't be made.
+    """
+    told = []
+    for name in names:
+        told.append(agent_about(make_agent(name, setup_of(game, DEAL).played, trust)))
+        if matches:
+            make_agent(name, setup_of(game, MATCH).played, trust)
+    return [
+        dataclasses.replace(entrant, about=about)
+        for entrant, about in zip(enter(names), told, strict=True)
+    ]
 
 
 def _those_who_can_play(

@@ -25,7 +25,7 @@ Progress = Callable[[str, float, int], None]
 """Called with what is being done, how many deals of it are done, and of how many."""
 
 # Games whose plays are judged by the solver, some 40 ms each, and the fewest deals of a line-up.
-_SOLVED_GAMES = 400
+_SOLVED_GAMES = 1000
 _LEAST_SOLVED = 5
 
 
@@ -428,7 +428,7 @@ def _behaviours(
     losses = [_ByDeal(tricks) for _ in range(players)]
     done = 0
     total = sum(min(most, len(games.numbers)) for games in played)
-    for games in played:
+    for order, games in enumerate(played):
         seeds = table_seeds(seed, DEALS, games.numbers)
         rotations = rotations_of(rules.num_players, 0, len(seeds), duplicate=True)
         try:
@@ -448,9 +448,11 @@ def _behaviours(
             if progress is not None:
                 progress("deals solved", done, total)
 
-        lost = losses_of(solver, states[:most], rotations[:most], told)
+        # Others for every line-up: more deals tell more than more games on the same.
+        some = np.unique((np.arange(most) + most * order) % len(seeds))
+        lost = losses_of(solver, states[some], rotations[some], told)
         for place, who in enumerate(games.lineup):
-            losses[who].add(games.numbers[:most], lost[:, place], mean=True)
+            losses[who].add(games.numbers[some], lost[:, place], mean=True)
     return [
         describe(
             counts[player].values().astype(np.int64),
