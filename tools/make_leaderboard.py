@@ -30,14 +30,16 @@ SEEDS = (1, 2, 3)
 
 HEAD = """# Results
 
-Who is stronger, by games that anybody can have again. Made by `python tools/make_leaderboard.py`, which trains the networks
-(`configs/leaderboard/*-ppo.toml`, seeds 1, 2 and 3; each is `checkpoint:runs/leaderboard/GAME-ppo-SEED`, and is not trained any further than
-these configs say), lets everybody meet everybody (`configs/leaderboard/valety.toml`, `polignac.toml`) and writes this page. `docs/arena.md`
+Who is stronger, by games that anybody can have again. `python tools/make_leaderboard.py` trains the
+networks (`configs/leaderboard/*-ppo.toml` with seeds 1, 2 and 3; they are
+`checkpoint:runs/leaderboard/GAME-ppo-SEED`, and were trained no longer than these say), lets
+everybody meet everybody (`configs/leaderboard/GAME.toml`), and writes this page. `docs/arena.md`
 tells how the numbers are made.
 
-A new agent is added without any other playing again:
+A new agent joins without the others playing again:
 
-    valety-env tournament checkpoint:runs/mine/last --add --results runs/leaderboard/valety.sqlite --deals 300 --report out.html
+    valety-env tournament checkpoint:runs/mine/last --add --deals 300 \\
+        --results runs/leaderboard/valety.sqlite --report out.html
 
 """
 
