@@ -33,9 +33,10 @@ from valety_env.view import VIEW, look
 
 CONTROLS = ("deal", "play", "all")
 
-# How much a judgement of the deal counts: the solver's and the heuristic's, or his alone.
+# How much a judgement of the deal counts: the solver's and the heuristic's, or his alone, which
+# tells less at tables of more than two.
 _DEAL = (0.35, 0.35)
-_DEAL_ALONE = 0.7
+_DEAL_ALONE = 0.3
 # How much a judgement of choices counts, likewise. The solver judges the last tricks, where it is
 # fast; by then it also matters less that it sees what players don't.
 _PLAY = (0.3, 0.2)

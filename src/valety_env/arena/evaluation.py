@@ -466,16 +466,17 @@ def plan_evaluation(
 
 
 def most_points(rules: Rules) -> float:
-    """Return what no seat's points of a deal exceed: own minus the mean of the others'.
+    """Return what no seat's points of a deal exceed, gained or lost: own minus the others' mean.
 
-    All tricks and no jack, while others have all jacks and no trick; with charges alone, none while
-    the others are charged all, a general included.
+    The most that can be lost is `Rules.worst_points`, and of two players one gains what the other
+    loses. Where charges alone count less can be gained. Else all tricks without a jack would be the
+    most, and that the others have all the jacks.
     """
-    penalties = float(sum(rules.jack_penalties))
-    if rules.lowest_wins:
-        return penalties + (rules.general_charge if rules.general else 0)
+    lost = -rules.worst_points
+    if rules.num_players == 2 or rules.lowest_wins:
+        return lost
     assert rules.hand_size is not None
-    return rules.hand_size + penalties
+    return max(lost, rules.hand_size + sum(rules.jack_penalties) / (rules.num_players - 1.0))
 
 
 def evaluate(

@@ -24,7 +24,7 @@ from valety_env.arena.intervals import Interval, mean_interval
 _BETS = 0.9 * 0.5 ** np.arange(9)
 # A question is looked at after so many observations first, then after so many times more.
 _FIRST_LOOK = 50
-_GROWTH = 1.2
+_GROWTH = 1.1
 # A precision is believed from so many observations on.
 _LEAST = 200
 
@@ -72,12 +72,19 @@ class ConfidenceSequence:
             self._log_money(-away / (self.high - mean)),
         )
 
+    def is_more(self, mean: float) -> bool:
+        """Return whether what is estimated is known to be more than `mean`."""
+        return self.evidence(mean)[0] >= math.log(2.0 / self.error)
+
+    def is_less(self, mean: float) -> bool:
+        """Return whether what is estimated is known to be less than `mean`."""
+        return self.evidence(mean)[1] >= math.log(2.0 / self.error)
+
     def interval(self) -> Interval:
         """Return the interval as it is now."""
-        enough = math.log(2.0 / self.error)
         return (
-            self._bound(lambda mean: self.evidence(mean)[0] >= enough, self.low, self.high),
-            self._bound(lambda mean: self.evidence(mean)[1] >= enough, self.high, self.low),
+            self._bound(self.is_more, self.low, self.high),
+            self._bound(self.is_less, self.high, self.low),
         )
 
     def _log_money(self, gains: np.ndarray) -> float:
@@ -191,19 +198,21 @@ class Question:
         """As `Stopping.wanted`; the observations are those of the last call and more."""
         self._sequence.add(observations[self._seen :])
         self._seen = n = len(observations)
-        if self.verdict().answer != UNDECIDED:
+        if self._answer() != UNDECIDED:
             return n
         return min(max(_FIRST_LOOK, math.ceil(n * _GROWTH)), self._most)
 
     def verdict(self) -> Verdict:
         """Return the answer, or that there is none."""
-        low, high = self._sequence.interval()
-        if low > 0.0:
-            answer = BETTER
-        elif high < 0.0:
-            answer = WORSE
-        elif self._margin is not None and -self._margin < low and high < self._margin:
-            answer = EQUAL
-        else:
-            answer = UNDECIDED
-        return Verdict(answer, self._sequence.error, self._margin, (low, high))
+        sequence = self._sequence
+        return Verdict(self._answer(), sequence.error, self._margin, sequence.interval())
+
+    def _answer(self) -> str:
+        margin = self._margin
+        if self._sequence.is_more(0.0):
+            return BETTER
+        if self._sequence.is_less(0.0):
+            return WORSE
+        if margin and self._sequence.is_more(-margin) and self._sequence.is_less(margin):
+            return EQUAL
+        return UNDECIDED
