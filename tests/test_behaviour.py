@@ -14,7 +14,7 @@ from valety_env.arena.behaviour import (
     rate_of,
     replay_deals,
 )
-from valety_env.arena.lineups import Games, agent_seeds, play_lineup, rotations_of
+from valety_env.arena.lineups import Games, agent_seeds, play_part, rotations_of
 from valety_env.episode import Setup, make_setup
 from valety_env.notation import make_record
 from valety_env.rules import Rules, parse_game
@@ -32,7 +32,7 @@ def played(game: str, number: int, agents: tuple[str, ...]) -> tuple[Setup, Game
     seeds = np.arange(100, 100 + number, dtype=np.uint64)
     lineup = (0, *[1] * (places - 1))
     rotations = rotations_of(places, 0, number, duplicate=True)
-    games = play_lineup(setup, players, lineup, agent_seeds(5, range(2)), seeds, rotations)
+    games = play_part(setup, players, lineup, agent_seeds(5, range(2)), seeds, rotations)
     return setup, games, seeds
 
 

@@ -9,7 +9,7 @@ from valety_env import evaluate
 from valety_env.agents import known_policy, make_agent
 from valety_env.agents.random import RandomAgent
 from valety_env.arena.control import Control
-from valety_env.arena.lineups import play_lineup, rotations_of
+from valety_env.arena.lineups import play_part, rotations_of
 from valety_env.arena.points import relative_points
 from valety_env.arena.tables import start_all
 from valety_env.cards import cards_of
@@ -272,7 +272,7 @@ def test_corrections_go_with_the_places() -> None:
     seeds = np.arange(3, dtype=np.uint64)
     control = Control(setup.played, "deal")
     rotations = rotations_of(4, 0, 3, duplicate=True)
-    games = play_lineup(setup, players, (0, 1, 1, 1), seeds[:2], seeds, rotations, control=control)
+    games = play_part(setup, players, (0, 1, 1, 1), seeds[:2], seeds, rotations, control=control)
     states = np.zeros(3, STATE)
     start_all(setup.played.packed, states, seeds)
     luck = control.of_deals(states)

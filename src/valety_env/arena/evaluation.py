@@ -17,14 +17,11 @@ from valety_env.agents import Agent, agent_name, make_agent
 from valety_env.arena.control import Control
 from valety_env.arena.intervals import Interval, mean_interval, rate_interval
 from valety_env.arena.lineups import (
-    DEALS,
-    MATCHES,
     TABLES,
     agent_seeds,
     over_rotations,
     play_lineup,
     rotations_of,
-    table_seeds,
 )
 from valety_env.arena.sequential import Number, Precision, Question, Stopping, Verdict
 from valety_env.episode import Setup, make_setup, parse_seed
@@ -246,10 +243,9 @@ class Plan:
         for table in self.line_ups:
             others = " + ".join(dict.fromkeys(map(table.name, range(1, len(table.lineup)))))
             stopping = self.stopping()
-            deals = self._observe(self.deals, table, 0, stopping, f"{others}: deals", progress)
-            matches = self._observe(
-                self.matches, table, 1, Number(self.num_matches), f"{others}: matches", progress
-            )
+            deals = self._observe(self.deals, table, stopping, f"{others}: deals", progress)
+            number = Number(self.num_matches)
+            matches = self._observe(self.matches, table, number, f"{others}: matches", progress)
             places = range(len(table.lineup)) if self.everybody else range(1)
             results += [self._result(table, place, deals, matches, stopping) for place in places]
         return Evaluation(tuple(results), self.seed, versions())
@@ -300,41 +296,38 @@ class Plan:
         self,
         setup: Setup,
         table: Table,
-        which: int,
         stopping: Stopping,
         what: str,
         progress: Progress | None,
     ) -> _Observed:
-        """Play deals (`which` 0) or matches (1) until there are enough."""
-        players = [player[which] for player in table.players]
+        """Play deals or matches until there are enough."""
+        single = setup.single_deal
+        players = [for_deals if single else for_matches for for_deals, for_matches in table.players]
         keys = agent_seeds(self.seed, range(len(players)))
         seats = setup.rules.num_players
-        times = seats if self.duplicate else 1
-        at_once = max(1, self.tables // times)
-        control = self.control if setup.single_deal else None
         rotations = rotations_of(seats, 0, 0, self.duplicate)
-        nothing = np.empty((0, times, seats))
+        nothing = np.empty((*rotations.shape, seats))
         observed = _Observed(nothing, nothing, nothing[:, 0], rotations)
-        while (wanted := stopping.wanted(observed.points[:, 0])) > len(observed.plain):
+        while (wanted := stopping.wanted(observed.points[:, 0])) > (n := len(observed.plain)):
+
+            def told(done: float, wanted: int = wanted) -> None:
+                assert progress is not None
+                progress(what, done, wanted)
+
             parts = [observed]
-            for low in range(len(observed.plain), wanted, at_once):
-                high = min(wanted, low + at_once)
-
-                def told(part: float, low: int = low, high: int = high, of: int = wanted) -> None:
-                    assert progress is not None
-                    progress(what, low + part * (high - low), of)
-
-                games = play_lineup(
-                    setup,
-                    players,
-                    table.lineup,
-                    keys,
-                    table_seeds(self.seed, (DEALS, MATCHES)[which], np.arange(low, high)),
-                    rotations_of(seats, low, high - low, self.duplicate),
-                    self.tables,
-                    None if progress is None else told,
-                    control,
-                )
+            for games in play_lineup(
+                setup,
+                players,
+                table.lineup,
+                keys,
+                self.seed,
+                n,
+                wanted,
+                duplicate=self.duplicate,
+                tables=self.tables,
+                progress=None if progress is None else told,
+                control=self.control if single else None,
+            ):
                 parts.append(
                     _Observed(
                         games.points(setup.rules),

@@ -6,7 +6,7 @@ duplicate deal is played in all rotations, so that everybody holds every hand on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy import uint64
 from valety_env.agents import Agent
 from valety_env.arena.control import Control
 from valety_env.arena.points import relative_points, win_shares
-from valety_env.arena.tables import Played, play_tables
+from valety_env.arena.tables import play_tables
 from valety_env.episode import Setup
 from valety_env.rng import mix
 from valety_env.rules import Rules
@@ -127,75 +127,108 @@ def play_lineup(
     players: Sequence[Agent],
     lineup: Sequence[int],
     keys: np.ndarray,
-    seeds: np.ndarray,
-    rotations: np.ndarray,
+    seed: int,
+    first: int,
+    end: int,
+    *,
+    duplicate: bool = True,
     tables: int = TABLES,
     progress: Callable[[float], None] | None = None,
     control: Control | None = None,
-) -> Games:
-    """Play a line-up on some deals or matches.
+) -> Iterator[Games]:
+    """Play some deals or matches of a line-up, in parts.
 
     Args:
         setup: the game and its episode.
         players: who plays.
         lineup: for each place the index in `players`.
         keys: uint64 (players,), the players' seeds.
-        seeds: uint64 (N,), the tables' seeds.
-        rotations: int64 (N, R), in which rotations each is played.
-        tables: how many are played at once, at most, but R; results don't depend on it.
-        progress: called now and then with the part of the work that is done, 0…1.
+        seed: of the tables.
+        first: the number of the first deal or match.
+        end: that after the last.
+        duplicate: whether each is played in all rotations.
+        tables: how many are played at once, at most, or one deal's; results don't depend on it.
+        progress: called now and then with the number up to which all is done, a float.
         control: control variates, for single deals.
 
-    Returns:
-        the games.
+    Yields:
+        the games, in order.
 
     Raises:
         IllegalActionError: if an agent chooses an action that is not legal.
         ActionTypeError: if an agent does not give one whole number a table.
     """
-    number, times = rotations.shape
     places = setup.rules.num_players
-    # Who sits at each seat, by rotation: place p = (seat − rotation) mod players.
-    place_of = (np.arange(places) - np.arange(places)[:, None]) % places
-    seated = np.asarray(lineup)[place_of]
-    at_once = max(1, tables // times)
-    parts: list[Played] = []
-    for low in range(0, number, at_once):
-        high = min(number, low + at_once)
+    at_once = max(1, tables // (places if duplicate else 1))
+    stream = DEALS if setup.single_deal else MATCHES
+    for low in range(first, end, at_once):
+        high = min(end, low + at_once)
 
         def told(part: float, low: int = low, high: int = high) -> None:
             assert progress is not None
-            progress((low + part * (high - low)) / number)
+            progress(low + part * (high - low))
 
-        parts.append(
-            play_tables(
-                setup,
-                players,
-                seated[rotations[low:high].reshape(-1)],
-                np.repeat(seeds[low:high], times),
-                keys,
-                None if progress is None else told,
-                control,
-            )
-        )
-    flat = rotations.reshape(-1)
-    seats = (np.arange(places) + flat[:, None]) % places
-
-    def by_place(of_seats: list[np.ndarray]) -> np.ndarray:
-        return np.take_along_axis(np.concatenate(of_seats), seats, axis=1).reshape(
-            number, times, places
+        yield play_part(
+            setup,
+            players,
+            lineup,
+            keys,
+            table_seeds(seed, stream, np.arange(low, high)),
+            rotations_of(places, low, high - low, duplicate),
+            None if progress is None else told,
+            control,
         )
 
-    winners = np.concatenate([part.winners for part in parts]).astype(np.int64)
-    # A bit for each seat becomes one for each place.
-    turned = winners >> flat | winners << (places - flat)
+
+def play_part(
+    setup: Setup,
+    players: Sequence[Agent],
+    lineup: Sequence[int],
+    keys: np.ndarray,
+    seeds: np.ndarray,
+    rotations: np.ndarray,
+    progress: Callable[[float], None] | None = None,
+    control: Control | None = None,
+) -> Games:
+    """Play some tables of a line-up at once.
+
+    Args:
+        setup: as in `play_lineup`, likewise `players`, `lineup`, `keys` and `control`.
+        players: likewise.
+        lineup: likewise.
+        keys: likewise.
+        seeds: uint64 (N,), the tables' seeds.
+        rotations: int64 (N, R), in which rotations each is played.
+        progress: called now and then with the part of the work that is done, 0…1.
+        control: likewise.
+
+    Returns:
+        the games.
+    """
+    number, times = rotations.shape
+    places = setup.rules.num_players
+    flat = rotations.reshape(-1)[:, None]
+    # Place p sits at seat p + r, so at seat s sits place s − r.
+    seat_of = (np.arange(places) + flat) % places
+    place_at = (np.arange(places) - flat) % places
+    played = play_tables(
+        setup,
+        players,
+        np.asarray(lineup)[place_at],
+        np.repeat(seeds, times),
+        keys,
+        progress,
+        control,
+    )
+    shape = (number, times, places)
+    winners = np.take_along_axis(played.winners[:, None] >> np.arange(places) & 1, seat_of, axis=1)
     return Games(
         rotations=rotations,
-        scores=by_place([part.scores for part in parts]),
-        winners=(turned & ((1 << places) - 1)).astype(np.uint8).reshape(number, times),
-        lengths=np.concatenate([part.deals for part in parts]).reshape(number, times),
-        states=np.concatenate([part.states for part in parts]).reshape(number, times),
-        decisions=np.sum([part.decisions for part in parts], axis=0),
-        seconds=np.sum([part.seconds for part in parts], axis=0),
-        corrections=by_place([part.corrections for part in parts]),
+        scores=np.take_along_axis(played.scores, seat_of, axis=1).reshape(shape),
+        winners=(winners << np.arange(places)).sum(axis=1).astype(np.uint8).reshape(number, times),
+        lengths=played.deals.reshape(number, times),
+        states=played.states.reshape(number, times),
+        decisions=played.decisions,
+        seconds=played.seconds,
+        corrections=np.take_along_axis(played.corrections, seat_of, axis=1).reshape(shape),
     )

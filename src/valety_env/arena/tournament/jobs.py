@@ -21,14 +21,7 @@ from typing import Any
 import numpy as np
 
 from valety_env.agents import Agent, make_agent
-from valety_env.arena.lineups import (
-    DEALS,
-    MATCHES,
-    agent_seeds,
-    play_lineup,
-    rotations_of,
-    table_seeds,
-)
+from valety_env.arena.lineups import agent_seeds, play_lineup
 from valety_env.arena.tables import ask_once
 from valety_env.arena.tournament.entrants import Entrant, LineUp
 from valety_env.arena.tournament.store import DEAL, Block
@@ -88,36 +81,34 @@ def play_job(job: Job) -> Block:
     agents = [_agent(e.name, e.digest, job.game, job.kind, job.trust) for _, e in job.entrants]
     place_of = {number: place for place, (number, _) in enumerate(job.entrants)}
     begin = time.perf_counter()
-    games = play_lineup(
-        setup,
-        agents,
-        [place_of[number] for number in job.lineup],
-        agent_seeds(job.seed, [entrant.stream for _, entrant in job.entrants]),
-        table_seeds(
+    parts = list(
+        play_lineup(
+            setup,
+            agents,
+            [place_of[number] for number in job.lineup],
+            agent_seeds(job.seed, [entrant.stream for _, entrant in job.entrants]),
             job.seed,
-            DEALS if job.kind == DEAL else MATCHES,
-            np.arange(job.first, job.first + job.number),
-        ),
-        rotations_of(setup.rules.num_players, job.first, job.number, duplicate=True),
+            job.first,
+            job.first + job.number,
+        )
     )
-    plays = 0
-    if job.kind == DEAL:
-        plays = setup.rules.num_players * int(setup.played.packed[0]["hand_size"])
+    plays = setup.rules.num_players * int(setup.played.packed[0]["hand_size"])
+    states = np.concatenate([games.states for games in parts])
+    decisions = np.sum([games.decisions for games in parts], axis=0)
+    seconds = np.sum([games.seconds for games in parts], axis=0)
     return Block(
         lineup=job.lineup,
         kind=job.kind,
         first=job.first,
-        scores=games.scores.astype(np.int16),
-        winners=games.winners,
-        lengths=games.lengths.astype(np.uint16),
-        plays=games.states["history"][..., :plays].copy(),
-        generals=games.states["general"].copy(),
+        scores=np.concatenate([games.scores for games in parts]).astype(np.int16),
+        winners=np.concatenate([games.winners for games in parts]),
+        lengths=np.concatenate([games.lengths for games in parts]).astype(np.uint16),
+        plays=states["history"][..., : plays if job.kind == DEAL else 0],
+        generals=states["general"],
         seconds=time.perf_counter() - begin,
         thought={
             number: (int(asked), float(took))
-            for (number, _), asked, took in zip(
-                job.entrants, games.decisions, games.seconds, strict=True
-            )
+            for (number, _), asked, took in zip(job.entrants, decisions, seconds, strict=True)
         },
     )
 
