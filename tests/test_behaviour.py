@@ -15,6 +15,7 @@ from valety_env.arena.behaviour import (
     replay_deals,
 )
 from valety_env.arena.lineups import Games, agent_seeds, play_part, rotations_of
+from valety_env.engine import legal_actions, play
 from valety_env.episode import Setup, make_setup
 from valety_env.notation import make_record
 from valety_env.rules import Rules, parse_game
@@ -153,6 +154,38 @@ def test_games_that_can_not_have_been_are_found_out(what: str) -> None:
         games.states["general"][2, 1] = (games.states["general"][2, 1] + 1) % 4
     with pytest.raises(ValueError, match="table with seed 102 was not played like that"):
         replayed(setup, games, seeds)
+
+
+def test_a_card_that_was_not_legal_is_found_out_even_if_nothing_else_is_wrong() -> None:
+    setup, games, seeds = played("valety-L4", 40, ("random", "random"))
+    rules = setup.played
+    found = 0
+    for deal, seed in enumerate(seeds):
+        history = games.states["history"][deal, 0]
+        plays = 2 * (rules.hand_size or 0)
+        for i in range(plays):
+            for j in range(i):
+                # Two cards in the other order, whoever had them: who plays what is not looked at.
+                swapped = history.copy()
+                swapped[[i, j]] = history[[j, i]]
+                table = Table(rules).start(int(seed))
+                legal = True
+                for card in swapped[:plays]:
+                    legal &= bool(int(legal_actions(rules.record, table.state)) >> int(card) & 1)
+                    play(rules.record, table.state, int(card))
+                if legal or table.points != games.scores[deal, 0].tolist():
+                    continue
+                found += 1
+                with pytest.raises(ValueError, match=f"seed {seed} was not played like that"):
+                    replay_deals(
+                        rules,
+                        seeds[deal : deal + 1],
+                        games.rotations[deal : deal + 1, :1],
+                        swapped[None, None, :plays],
+                        games.states["general"][deal : deal + 1, :1].copy(),
+                        games.scores[deal : deal + 1, :1],
+                    )
+    assert found > 3
 
 
 @pytest.mark.plain
