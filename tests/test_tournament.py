@@ -1,6 +1,7 @@
 """Tournaments: who meets whom, every game kept, going on after a stop, and what it comes to."""
 
 import json
+import multiprocessing
 import os
 import random
 import signal
@@ -313,6 +314,42 @@ def test_an_agent_that_fails_is_named_and_the_games_of_others_are_kept(
     ):
         tournament.run(executor, number)
     assert contents(file)
+
+
+def test_a_process_that_is_killed_is_told_of_and_the_games_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "t.sqlite"
+    tournament = plan(file, "random", "heuristic", deals=100_000)
+    killed = []
+
+    def kill_one(what: str, done: float, total: int) -> None:
+        if done > 0 and not killed:
+            (victim, *_) = multiprocessing.active_children()
+            assert victim.pid is not None
+            os.kill(victim.pid, signal.SIGKILL)
+            killed.append(done)
+
+    with (
+        tournament.store,
+        processes(2) as executor,
+        pytest.raises(AgentError, match="a process that played has ended"),
+    ):
+        tournament.run(executor, 2, progress=kill_one)
+    assert len(contents(file)) >= killed[0]
+
+
+def test_a_disk_that_is_full_loses_nothing_that_was_there(tmp_path: Path) -> None:
+    file = tmp_path / "t.sqlite"
+    tournament = plan(file, "random", "heuristic", deals=2000)
+    with tournament.store as store:
+        store._db.execute("PRAGMA max_page_count = 20")
+        with pytest.raises(StoreError, match=r"t\.sqlite: .*full"):
+            tournament.run()
+    kept = contents(file)
+    assert 0 < len(kept) < 2000
+    play(file, "random", "heuristic", deals=2000)
+    whole = contents(file)
+    assert len(whole) == 2000
+    assert {key: whole[key] for key in kept} == kept
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Union
 import tyro
 
 from valety_env.agents import AgentError
+from valety_env.arena.tournament import StoreError
 from valety_env.bench.startup import StartError
 from valety_env.cli.annotate import Annotate
 from valety_env.cli.bench import Bench
@@ -38,6 +39,8 @@ PROGRAM = "valety-env"
 BAD_INPUT = 2
 FAILED = 1
 INTERRUPTED = 130
+# What ends a run, and is told in one line.
+FAILURES = (IllegalActionError, ActionTypeError, AgentError, StoreError, StartError, OSError)
 COMMANDS: tuple[Any, ...] = (Evaluate, Tournament, Solve, Annotate, Bench, Export, Info)
 # What the terminal's encoding lacks, in letters that every one has.
 _PLAIN = {
@@ -192,7 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         _complain(str(error))
         return BAD_INPUT
-    except (IllegalActionError, ActionTypeError, AgentError, StartError, OSError) as error:
+    except FAILURES as error:
         if isinstance(error, BrokenPipeError):
             # Whoever read the output has seen enough; nothing is left to flush into.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import shlex
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -19,6 +18,7 @@ from valety_env.arena.tournament import (
     Standings,
     Store,
     checkpoints_in,
+    cores,
     plan_tournament,
     processes,
     read_standings,
@@ -151,7 +151,7 @@ class Tournament:
                     store,
                     None if tournament is None or self.add else list(tournament.entrants),
                     behaviour=self.behaviour or any((self.report, self.markdown, self.json)),
-                    threads=os.cpu_count() or 1,
+                    threads=cores(),
                     progress=bar.update,
                 )
         print_standings(standings, console, self.behaviour)
@@ -195,7 +195,7 @@ class Tournament:
                 return executor, executor.cores
 
             return on_cluster
-        number = self.processes or os.cpu_count() or 1
+        number = self.processes or cores()
         return lambda: (processes(number), number)
 
     def _page_writer(self) -> Callable[[Standings, str], None] | None:

@@ -9,7 +9,7 @@ from valety_env.arena.tournament.entrants import (
     labels,
     round_robin,
 )
-from valety_env.arena.tournament.jobs import processes
+from valety_env.arena.tournament.jobs import cores, processes
 from valety_env.arena.tournament.plan import plan_tournament
 from valety_env.arena.tournament.run import Tournament
 from valety_env.arena.tournament.standings import Standings, read_standings
@@ -27,6 +27,7 @@ __all__ = [
     "Tournament",
     "against",
     "checkpoints_in",
+    "cores",
     "enter",
     "labels",
     "plan_tournament",

@@ -113,6 +113,13 @@ def play_job(job: Job) -> Block:
     )
 
 
+def cores() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class Here(Executor):
     """Plays in this process, when it is asked."""
 

@@ -130,7 +130,8 @@ class Tournament:
             progress: told how far it is.
 
         Raises:
-            AgentError: if an agent fails, or a process that played was ended.
+            AgentError: if an agent fails, or a process that plays ends.
+            StoreError: if the file can't be written.
             IllegalActionError: if an agent chooses an action that is not legal.
             ActionTypeError: if an agent does not give one whole number a table.
         """
@@ -155,6 +156,11 @@ class Tournament:
                 if progress is not None:
                     done = sum(pairing.done for pairing in pairings)
                     progress("deals and matches", done, sum(p.wanted for p in pairings))
+        except BrokenProcessPool:
+            raise AgentError(
+                "a process that played has ended, why is not known (too little memory?); what has "
+                "been played is kept, and the same command goes on"
+            ) from None
         finally:
             for future in running:
                 future.cancel()
@@ -221,13 +227,7 @@ class Tournament:
         done, _ = wait(running, return_when=FIRST_COMPLETED)
         for future in done:
             pairing = running.pop(future)
-            try:
-                block = future.result()
-            except BrokenProcessPool:
-                raise AgentError(
-                    "a process that played was ended, by whom is not known (too little memory?); "
-                    "what has been played is kept, and the same command goes on"
-                ) from None
+            block = future.result()
             self.store.add(block, session)
             pairing.note(block.first, block.number, block.seconds)
 

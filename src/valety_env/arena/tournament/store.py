@@ -212,24 +212,29 @@ class Store:
         ]
 
     def add(self, block: Block, session: int) -> None:
-        """Keep a block; when this returns it is on disk."""
+        """Keep a block; when this returns it is on disk.
+
+        Raises:
+            StoreError: if it can't be written; what is there already stays as it is.
+        """
         thought = {str(key): list(value) for key, value in block.thought.items()}
-        self._db.execute(
-            f"INSERT INTO blocks VALUES ({', '.join('?' * (7 + len(_ARRAYS)))})",
-            (
-                _lineup_text(block.lineup),
-                block.kind,
-                block.first,
-                block.number,
-                session,
-                block.seconds,
-                json.dumps(thought),
-                *(
-                    np.ascontiguousarray(getattr(block, name), kind).tobytes()
-                    for name, kind in _ARRAYS.items()
-                ),
+        values = (
+            _lineup_text(block.lineup),
+            block.kind,
+            block.first,
+            block.number,
+            session,
+            block.seconds,
+            json.dumps(thought),
+            *(
+                np.ascontiguousarray(getattr(block, name), kind).tobytes()
+                for name, kind in _ARRAYS.items()
             ),
         )
+        try:
+            self._db.execute(f"INSERT INTO blocks VALUES ({', '.join('?' * len(values))})", values)
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: {error}") from None
 
     def ranges(self) -> dict[tuple[LineUp, str], list[tuple[int, int, float]]]:
         """Return what has been played, by line-up and kind: first, number and seconds."""
