@@ -144,8 +144,12 @@ class Tournament:
             if tournament is not None:
                 command = self._again(tournament.seed)
                 executor, at_once = players()
-                with executor:
-                    tournament.run(executor, at_once, command, bar.update)
+                try:
+                    with executor:
+                        tournament.run(executor, at_once, command, bar.update)
+                except KeyboardInterrupt:
+                    say(err(), f"What was played is in {self.results}; the same command goes on.")
+                    raise
             with input_errors():
                 standings = read_standings(
                     store,
