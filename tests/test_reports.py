@@ -301,6 +301,15 @@ def test_runs_have_curves(inside: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert curves.keys() == {"random", "heuristic"}
     assert [point["step"] for point in curves["random"]["points"]] == [100, 200]
     assert all(curve["run"] == "run" for curve in curves.values())
+    # Another network in the same folder is none of this run.
+    network = ActorCritic(NetworkConfig(setup.encoders[0].layout.size, 52, (8,)))
+    other = inside / "run" / "other.safetensors"
+    save_checkpoint(other, network, setup.metadata(step=300, seed=7))
+    assert run("checkpoint:run/other", *given, "--curves", "run", "--json", "-") == 0
+    again = json.loads(capsys.readouterr().out)
+    assert len(again["standings"]) == 5
+    assert {len(curve["points"]) for curve in again["curves"]} == {2}
+    other.unlink()
     # Checkpoints of a run meet the others, not each other, unless they take part as they do.
     assert len(value["matrix"]) == 2 * (1 + 2 * 2)
     assert run(*given, "--checkpoints", "run", "--json", "-") == 0

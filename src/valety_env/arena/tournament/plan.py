@@ -14,6 +14,7 @@ from valety_env.agents import (
     make_agent,
     names_code,
 )
+from valety_env.arena.evaluation import DEALS_UNLESS_TOLD, MOST_UNLESS_TOLD
 from valety_env.arena.sequential import Number, Precision, Stopping
 from valety_env.arena.tournament.entrants import Entrant, against, enter, round_robin
 from valety_env.arena.tournament.jobs import setup_of
@@ -23,8 +24,6 @@ from valety_env.episode import parse_seed
 from valety_env.notation import game_to_text
 from valety_env.rules import parse_game
 
-DEALS_UNLESS_TOLD = 1000
-MOST_UNLESS_TOLD = 1_000_000
 _GAME = "valety"
 
 
@@ -65,6 +64,7 @@ def plan_tournament(
     Raises:
         ValueError: in one line: what was given and what is allowed.
     """
+    curves = [name for name in curves if name not in agents]
     wanted = None if game is None else game_to_text(*parse_game(game))
     number = parse_seed(seed)
     with ExitStack() as opened:

@@ -383,25 +383,26 @@ def _curves(
     standings: Sequence[Standing], cells: Mapping[tuple[int, int], Cell]
 ) -> tuple[Curve, ...]:
     """Return the learning curves of runs of which there are several checkpoints."""
-    runs: dict[str, list[int]] = {}
+    runs: dict[tuple[str, str], list[int]] = {}
     fixed = []
     for place, standing in enumerate(standings):
         parsed = parse_agent_name(standing.entrant.name)
-        if parsed.name == "checkpoint" and "step" in standing.entrant.about:
+        about = standing.entrant.about
+        if parsed.name == "checkpoint" and "step" in about:
+            folder = Path(str(parsed.target)).parent
             options = "".join(f",{key}={value}" for key, value in parsed.options.items())
-            run = str(Path(str(parsed.target)).parent) + options
-            runs.setdefault(run, []).append(place)
+            # Networks that only lie beside each other are of different runs.
+            runs.setdefault((f"{folder}{options}", str(about.get("seed"))), []).append(place)
         else:
             fixed.append(place)
     curves = []
-    for run, members in sorted(runs.items()):
-        members.sort(key=lambda place: int(standings[place].entrant.about["step"]))
+    for (run, _), members in sorted(runs.items()):
+        by_step = {int(standings[place].entrant.about["step"]): place for place in members}
         for other in fixed:
-            met = [place for place in members if (place, other) in cells]
             points = tuple(
-                CurvePoint(int(standings[place].entrant.about["step"]), c.deals, c.points, c.ci95)
-                for place in met
-                if (c := cells[place, other]).deals
+                CurvePoint(step, cell.deals, cell.points, cell.ci95)
+                for step, place in sorted(by_step.items())
+                if (cell := cells.get((place, other))) is not None and cell.deals
             )
             if len(points) > 1:
                 curves.append(Curve(run, standings[other].label, points))
