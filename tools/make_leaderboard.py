@@ -21,6 +21,7 @@ import tyro
 from valety_env.cli import main as valety_env
 
 ROOT = Path(__file__).parent.parent
+TRAINING = ROOT / "training" / "ppo_selfplay.py"
 CONFIGS = ROOT / "configs" / "leaderboard"
 # Named in the configs.
 FOLDER = ROOT / "runs" / "leaderboard"
@@ -58,9 +59,8 @@ def train(game: str, seed: int) -> None:
     if network.exists():
         return
     runs = FOLDER / "runs"
-    script = [sys.executable, str(ROOT / "training" / "ppo_selfplay.py")]
-    config = ["--config", str(CONFIGS / f"{game}-ppo.toml")]
-    subprocess.run([*script, *config, "--seed", str(seed), "--runs", str(runs)], check=True)
+    command = [sys.executable, str(TRAINING), "--config", str(CONFIGS / f"{game}-ppo.toml")]
+    subprocess.run([*command, "--seed", str(seed), "--runs", str(runs)], check=True)
     (run,) = (path for path in runs.iterdir() if f"__{seed}__" in path.name and is_of(path, game))
     shutil.copy(run / "last.safetensors", network)
 

@@ -1,0 +1,79 @@
+"""docs/results.md: made by a command from configs, which are those that are committed."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from scripts import ROOT, load_script
+
+from valety_env.cli import _parse
+
+leaderboard = load_script("tools/make_leaderboard.py")
+CONFIGS = ROOT / "configs" / "leaderboard"
+
+TRAINING = """
+game = "valety-L3"
+total_timesteps = 2000
+num_envs = 32
+hidden = [8]
+threads = 1
+eval_minutes = 0.0
+final_deals = 0
+final_matches = 0
+"""
+TOURNAMENT = """
+agents = ["random", "checkpoint:runs/valety-L3-ppo-1", "checkpoint:runs/valety-L3-ppo-2"]
+game = "valety-L3"
+deals = 10
+processes = 1
+seed = 1
+"""
+
+
+def config(name: str) -> dict[str, object]:
+    return tomllib.loads((CONFIGS / f"{name}.toml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("game", leaderboard.GAMES)
+def test_the_config_of_a_tournament_is_one(game: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    command = _parse(["tournament", "--config", f"configs/leaderboard/{game}.toml"])
+    assert list(command.agents) == config(game)["agents"]
+    assert command.seed is not None
+    assert command.results == f"runs/leaderboard/{game}.sqlite"
+    networks = [name for name in command.agents if name.startswith("checkpoint:")]
+    # No learning result of fewer than three seeds.
+    assert networks == [f"checkpoint:runs/leaderboard/{game}-ppo-{n}" for n in leaderboard.SEEDS]
+    assert len(leaderboard.SEEDS) >= 3
+    assert config(f"{game}-ppo")["game"] == config(game)["game"]
+
+
+@pytest.mark.slow
+def test_the_command_trains_plays_and_writes_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    configs = tmp_path / "configs"
+    configs.mkdir()
+    (configs / "valety-L3-ppo.toml").write_text(TRAINING)
+    (configs / "valety-L3.toml").write_text(TOURNAMENT)
+    page = tmp_path / "results.md"
+    for name, value in (
+        ("ROOT", tmp_path),
+        ("CONFIGS", configs),
+        ("FOLDER", tmp_path / "runs"),
+        ("PAGE", page),
+        ("GAMES", ("valety-L3",)),
+        ("SEEDS", (1, 2)),
+    ):
+        monkeypatch.setattr(leaderboard, name, value)
+    monkeypatch.setattr(leaderboard, "TRAINING", ROOT / "training" / "ppo_selfplay.py")
+    assert leaderboard.main(leaderboard.Args(games=("valety-L3",))) == 0
+    text = page.read_text("utf-8")
+    assert text.startswith("# Results\n")
+    assert "## Tournament at valety-L3" in text
+    assert "checkpoint:runs/valety-L3-ppo-2" in text
+    assert (tmp_path / "runs" / "valety-L3.html").exists()
+    # Again: networks and games are there, and the page is the same.
+    assert leaderboard.main(leaderboard.Args(games=("valety-L3",))) == 0
+    assert page.read_text("utf-8") == text
