@@ -589,6 +589,18 @@ def test_standings_are_what_the_games_say(tmp_path: Path) -> None:
     assert value["sessions"][0]["versions"]["valety_env"]
 
 
+def test_who_has_played_no_matches_is_compared_by_deals(tmp_path: Path) -> None:
+    file = tmp_path / "t.sqlite"
+    play(file, "random", "random,general=0", game="valety", deals=50, matches=5)
+    play(file, "heuristic", add=True, deals=50)
+    with Store(file) as store:
+        standings = read_standings(store).standings
+    ratings = [standing.deal_rating for standing in standings]
+    assert standings[0].label == "heuristic"
+    assert standings[0].match_rating is None
+    assert [r.elo for r in ratings if r] == sorted((r.elo for r in ratings if r), reverse=True)
+
+
 def test_the_field_has_an_interval_over_deals(tmp_path: Path) -> None:
     file = tmp_path / "t.sqlite"
     play(file, "random", "heuristic", "random", deals=200)

@@ -116,7 +116,7 @@ class Standings:
     Attributes:
         game: the game and its options.
         seed: with it the same games are played again.
-        standings: the best first, by their rating from matches if there are such, else from deals.
+        standings: the best first, by their ratings from matches if all have such, else from deals.
         cells: by the places in `standings` of who is told of and of who sat at the other seats.
         curves: of runs.
         sessions: when games were played, by which command, with which versions.
@@ -252,7 +252,7 @@ def read_standings(
         )
         for place, number in enumerate(numbers)
     ]
-    order = sorted(range(len(standings)), key=lambda place: _merit(standings[place]), reverse=True)
+    order = _best_first(standings)
     moved = {place: new for new, place in enumerate(order)}
     cells = {(moved[one], moved[other]): cell for (one, other), cell in _cells(played).items()}
     best_first = tuple(standings[place] for place in order)
@@ -266,14 +266,23 @@ def read_standings(
     )
 
 
-def _merit(standing: Standing) -> tuple[float, float]:
-    """Return what standings are ordered by."""
-    rating = standing.match_rating or standing.deal_rating
-    field = standing.field or standing.mixed
-    return (
-        -np.inf if rating is None else rating.elo,
-        -np.inf if field is None else field[0],
-    )
+def _best_first(standings: Sequence[Standing]) -> list[int]:
+    """Return the places of standings in order: by matches if all have played such, else by deals.
+
+    Who has no rating is last, and those with the same one are told apart by their points.
+    """
+    by_matches = all(standing.match_rating for standing in standings)
+
+    def merit(place: int) -> tuple[float, float]:
+        standing = standings[place]
+        rating = standing.match_rating if by_matches else standing.deal_rating
+        field = standing.field or standing.mixed
+        return (
+            -np.inf if rating is None else rating.elo,
+            -np.inf if field is None else field[0],
+        )
+
+    return sorted(range(len(standings)), key=merit, reverse=True)
 
 
 def _read(
