@@ -34,14 +34,20 @@ def config(name: str) -> dict[str, object]:
     return tomllib.loads((CONFIGS / f"{name}.toml").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("game", leaderboard.GAMES)
-def test_the_config_of_a_tournament_is_one(game: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", leaderboard.TOURNAMENTS)
+def test_the_config_of_a_tournament_is_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    command = _parse(["tournament", "--config", f"configs/leaderboard/{game}.toml"])
-    assert list(command.agents) == config(game)["agents"]
+    command = _parse(["tournament", "--config", f"configs/leaderboard/{name}.toml"])
+    assert list(command.agents) == config(name)["agents"]
     assert command.seed is not None
-    assert command.results == f"runs/leaderboard/{game}.sqlite"
-    networks = [name for name in command.agents if name.startswith("checkpoint:")]
+    assert command.results == f"runs/leaderboard/{command.game}.sqlite"
+
+
+@pytest.mark.parametrize("game", leaderboard.TRAINED)
+def test_networks_are_of_three_seeds(game: str) -> None:
+    agents = config(game)["agents"]
+    assert isinstance(agents, list)
+    networks = [name for name in agents if name.startswith("checkpoint:")]
     # No learning result of fewer than three seeds.
     assert networks == [f"checkpoint:runs/leaderboard/{game}-ppo-{n}" for n in leaderboard.SEEDS]
     assert len(leaderboard.SEEDS) >= 3
@@ -63,17 +69,18 @@ def test_the_command_trains_plays_and_writes_the_page(
         ("CONFIGS", configs),
         ("FOLDER", tmp_path / "runs"),
         ("PAGE", page),
-        ("GAMES", ("valety-L3",)),
+        ("TOURNAMENTS", ("valety-L3",)),
+        ("TRAINED", ("valety-L3",)),
         ("SEEDS", (1, 2)),
     ):
         monkeypatch.setattr(leaderboard, name, value)
     monkeypatch.setattr(leaderboard, "TRAINING", ROOT / "training" / "ppo_selfplay.py")
-    assert leaderboard.main(leaderboard.Args(games=("valety-L3",))) == 0
+    assert leaderboard.main(leaderboard.Args(tournaments=("valety-L3",))) == 0
     text = page.read_text("utf-8")
     assert text.startswith("# Results\n")
     assert "## Tournament at valety-L3" in text
     assert "checkpoint:runs/valety-L3-ppo-2" in text
     assert (tmp_path / "runs" / "valety-L3.html").exists()
     # Again: networks and games are there, and the page is the same.
-    assert leaderboard.main(leaderboard.Args(games=("valety-L3",))) == 0
+    assert leaderboard.main(leaderboard.Args(tournaments=("valety-L3",))) == 0
     assert page.read_text("utf-8") == text

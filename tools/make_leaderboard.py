@@ -1,7 +1,7 @@
 """Make the leaderboard: train its networks, let everybody meet, write docs/results.md.
 
     python tools/make_leaderboard.py                  # all of it; hours on two cores
-    python tools/make_leaderboard.py --games polignac
+    python tools/make_leaderboard.py --tournaments polignac
 
 What is there already is used: networks in the folder, and games in its results files. Everything
 that is played is told by configs/leaderboard/.
@@ -9,6 +9,7 @@ that is played is told by configs/leaderboard/.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -26,7 +27,9 @@ CONFIGS = ROOT / "configs" / "leaderboard"
 # Named in the configs.
 FOLDER = ROOT / "runs" / "leaderboard"
 PAGE = ROOT / "docs" / "results.md"
-GAMES = ("valety", "polignac")
+# Each is a config; a game's networks are trained by the config GAME-ppo.
+TOURNAMENTS = ("valety", "valety-worlds", "polignac")
+TRAINED = ("valety", "polignac")
 SEEDS = (1, 2, 3)
 
 HEAD = """# Results
@@ -49,8 +52,8 @@ A new agent joins without the others playing again:
 class Args:
     """Make docs/results.md anew."""
 
-    games: tuple[str, ...] = GAMES
-    """which are trained and played; the page has those of which there are games"""
+    tournaments: tuple[str, ...] = TOURNAMENTS
+    """which are trained for and played; the page has those that have been"""
 
 
 def train(game: str, seed: int) -> None:
@@ -61,29 +64,25 @@ def train(game: str, seed: int) -> None:
     runs = FOLDER / "runs"
     command = [sys.executable, str(TRAINING), "--config", str(CONFIGS / f"{game}-ppo.toml")]
     subprocess.run([*command, "--seed", str(seed), "--runs", str(runs)], check=True)
-    (run,) = (path for path in runs.iterdir() if f"__{seed}__" in path.name and is_of(path, game))
+    run = max(runs.glob(f"{game}__*__{seed}__*"), key=lambda path: path.stat().st_mtime)
     shutil.copy(run / "last.safetensors", network)
 
 
-def is_of(run: Path, game: str) -> bool:
-    """Return whether a run trained for a game."""
-    return run.name.startswith(f"{game}__")
-
-
 def main(args: Args) -> int:
+    # Paths in configs are relative to it.
+    os.chdir(ROOT)
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for game in args.games:
-        for seed in SEEDS:
-            train(game, seed)
-        told = FOLDER / f"{game}.md"
-        config = str((CONFIGS / f"{game}.toml").relative_to(ROOT))
-        page = str(FOLDER / f"{game}.html")
-        code = valety_env(
-            ["tournament", "--config", config, "--markdown", str(told), "--report", page]
-        )
+    for name in args.tournaments:
+        if name in TRAINED:
+            for seed in SEEDS:
+                train(name, seed)
+        config = str((CONFIGS / f"{name}.toml").relative_to(ROOT))
+        files = ["--markdown", str(FOLDER / f"{name}.md"), "--report", str(FOLDER / f"{name}.html")]
+        code = valety_env(["tournament", "--config", config, *files])
         if code:
             return code
-    parts = [path.read_text("utf-8") for game in GAMES if (path := FOLDER / f"{game}.md").exists()]
+    pages = [path for name in TOURNAMENTS if (path := FOLDER / f"{name}.md").exists()]
+    parts = [path.read_text("utf-8") for path in pages]
     # Headings become those of a part.
     below = [re.sub(r"^#", "##", part, flags=re.MULTILINE) for part in parts]
     PAGE.write_text(HEAD + "\n".join(below), encoding="utf-8")
