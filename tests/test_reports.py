@@ -371,7 +371,7 @@ def test_a_report_whose_library_is_missing_is_refused_before_anything_is_played(
     monkeypatch.setitem(sys.modules, "jinja2", None)
     monkeypatch.delitem(sys.modules, "valety_env.arena.reports.page")
     assert run("random", "heuristic", *SHORT, "--report", "out.html") == 2
-    told = "an HTML report needs jinja2: pip install 'valety-env[report]'"
+    told = "--report needs jinja2: pip install 'valety-env[report]'"
     assert told in capsys.readouterr().err
     assert not list(inside.iterdir())
 

@@ -265,8 +265,11 @@ def test_with_no_framework_installed_the_package_plays_and_evaluates(alone: Envi
 # The parts that need more than the core, and the extra that each must name.
 PARTS = {
     "agents.neural": "train",
+    "arena.reports.figures": "report",
+    "arena.reports.page": "report",
     "cuda": "cuda",
     "integrations.cleanrl": "train",
+    "integrations.ray_cluster": "rllib",
     "integrations.rllib": "rllib",
     "integrations.sb3": "sb3",
     "learning.distributions": "train",
@@ -309,6 +312,8 @@ def test_each_module_can_be_imported_or_names_the_extra_that_it_needs(alone: Env
         (["evaluate", "sb3:a.zip", "--trust"], "sb3"),
         (["evaluate", "rllib:runs/a", "--trust"], "rllib"),
         (["export", "checkpoint:runs/a", "a.onnx"], "onnx,train"),
+        (["tournament", "random", "heuristic", "--report", "out.html"], "report"),
+        (["tournament", "random", "heuristic", "--ray"], "rllib"),
     ],
     ids=lambda value: value if isinstance(value, str) else value[0],
 )

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 
 import tyro
 
+from valety_env.agents import needs_extra
 from valety_env.agents.files import replacing
 from valety_env.arena.reports.markdown import make_markdown
 from valety_env.arena.reports.terminal import print_standings
@@ -192,7 +193,8 @@ class Tournament:
     def _players(self) -> Callable[[], tuple[Executor, int]]:
         """Return what makes those who play, and tells how many they are."""
         if self.ray:
-            from valety_env.integrations.ray_cluster import RayExecutor
+            with needs_extra("--ray", "rllib", ("ray",)):
+                from valety_env.integrations.ray_cluster import RayExecutor
 
             def on_cluster() -> tuple[Executor, int]:
                 executor = RayExecutor()
@@ -206,7 +208,8 @@ class Tournament:
         """Return what writes the report; what it needs may be missing, which is told at once."""
         if self.report is None:
             return None
-        from valety_env.arena.reports.page import write_page
+        with needs_extra("--report", "report", ("jinja2", "matplotlib")):
+            from valety_env.arena.reports.page import write_page
 
         return write_page
 

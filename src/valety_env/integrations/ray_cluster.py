@@ -11,7 +11,7 @@ from typing import Any
 
 from valety_env.agents import needs_extra
 
-with needs_extra("--ray", "rllib", ("ray",)):
+with needs_extra(__name__, "rllib", ("ray",)):
     import ray
 
 

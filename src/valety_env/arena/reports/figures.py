@@ -6,14 +6,16 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
+from valety_env.agents import needs_extra
 from valety_env.arena.behaviour import RATES
 from valety_env.arena.intervals import Interval
 from valety_env.arena.reports.words import Measure, short
 from valety_env.arena.tournament.standings import Curve, Standings
+
+with needs_extra(__name__, "report", ("matplotlib",)):
+    import matplotlib as mpl
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Inches. Narrow, so that the letters can still be read where the picture fills a phone.
 _WIDTH = 5.0

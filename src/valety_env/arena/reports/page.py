@@ -23,7 +23,7 @@ from valety_env.arena.reports.words import (
 from valety_env.arena.tournament.standings import Cell, Standing, Standings
 from valety_env.rules import parse_game
 
-with needs_extra("an HTML report", "report", ("jinja2", "matplotlib")):
+with needs_extra(__name__, "report", ("jinja2", "matplotlib")):
     import jinja2
     from markupsafe import Markup
 
