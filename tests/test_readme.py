@@ -50,7 +50,9 @@ COMMANDS = {
 def test_a_command_that_is_shown_is_one(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     words = shlex.split(COMMANDS[command], comments=True)
-    _parse([word for word in words[1:] if word not in ("…", "...")])
+    # What is wrong ends the program with a message.
+    parsed = _parse([word for word in words[1:] if word not in ("…", "...")])
+    assert parsed.name == words[1]
 
 
 def test_the_files_that_the_readme_names_exist() -> None:
