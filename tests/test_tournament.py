@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -535,10 +536,14 @@ def test_who_changed_plays_no_more_and_who_runs_code_is_not_made_unasked(tmp_pat
         "checkpoint:gone plays no more: no checkpoint at gone: it must be a .safetensors file, or "
         "a run's folder with last.safetensors in it; its games are kept"
     ]
-    with Store(file) as store:
-        store.number_of(Entrant("python:os:getcwd"))
-    with pytest.raises(UntrustedError, match="knows python:os:getcwd, which can run code"):
-        plan(file, "random", add=True)
+    # Nor is one that asks another for advice.
+    for name in ("python:os:getcwd", "pimc,worlds=2,model=python:os:getcwd"):
+        other = tmp_path / name.replace(":", "-")
+        shutil.copy(file, other)
+        with Store(other) as store:
+            store.number_of(Entrant(name))
+        with pytest.raises(UntrustedError, match=f"knows {name}, which can run code"):
+            plan(other, "random", add=True)
     # Those who are named are made without a word.
     plan(file, "random", "heuristic").store.close()
     assert tournament.entrants.keys() == {1, 2}

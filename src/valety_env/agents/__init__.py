@@ -329,10 +329,20 @@ def parse_agent_name(text: str) -> AgentName:
     return AgentName(name, target, options)
 
 
+def _all_named(name: str) -> Iterator[AgentName]:
+    """Return the parts of an agent's name, and of those of the models that it asks."""
+    parsed = parse_agent_name(name)
+    yield parsed
+    model = parsed.options.get("model")
+    if parsed.name == "pimc" and model not in (None, "none"):
+        yield from _all_named(str(model))
+
+
 def names_code(name: str) -> bool:
     """Return whether making an agent of this name can run code that is not this package's."""
-    parsed = parse_agent_name(name)
-    return parsed.name == "python" or _KINDS[parsed.name].runs_code
+    return any(
+        parsed.name == "python" or _KINDS[parsed.name].runs_code for parsed in _all_named(name)
+    )
 
 
 def agent_digest(name: str) -> str:
@@ -345,15 +355,10 @@ def agent_digest(name: str) -> str:
         OSError: if a file can't be read.
     """
     files = []
-    todo = [name]
-    while todo:
-        parsed = parse_agent_name(todo.pop())
-        kind = _KINDS[parsed.name]
-        if kind.file is not None and parsed.target is not None:
-            files.append(kind.file(parsed.target))
-        model = parsed.options.get("model")
-        if parsed.name == "pimc" and model not in (None, "none"):
-            todo.append(str(model))
+    for parsed in _all_named(name):
+        find = _KINDS[parsed.name].file
+        if find is not None and parsed.target is not None:
+            files.append(find(parsed.target))
     return digest_of(files) if files else ""
 
 
