@@ -21,7 +21,7 @@ from tables import plain_mix
 from valety_env.agents import AgentError, UntrustedError
 from valety_env.arena import mean_interval
 from valety_env.arena.behaviour import replay_deals
-from valety_env.arena.lineups import rotations_of
+from valety_env.arena.lineups import points_of, rotations_of
 from valety_env.arena.tournament import (
     DEAL,
     MATCH,
@@ -40,7 +40,6 @@ from valety_env.arena.tournament import (
     round_robin,
 )
 from valety_env.arena.tournament.jobs import Here, Job, play_job
-from valety_env.arena.tournament.run import points_of
 from valety_env.episode import IllegalActionError, make_setup
 from valety_env.rules import parse_game
 
@@ -562,7 +561,9 @@ def test_standings_are_what_the_games_say(tmp_path: Path) -> None:
         place = {standing.entrant.name: i for i, standing in enumerate(standings.standings)}
         for one, other in (("random", "heuristic"), ("heuristic", "random,general=0")):
             lineup = (who[one], who[other])
-            points = np.concatenate([points_of(rules, b)[:, 0] for b in store.blocks(lineup, DEAL)])
+            points = np.concatenate(
+                [points_of(rules, b.scores)[:, 0] for b in store.blocks(lineup, DEAL)]
+            )
             cell = standings.cells[place[one], place[other]]
             back = standings.cells[place[other], place[one]]
             assert cell.points == pytest.approx(points.mean())
@@ -614,7 +615,7 @@ def test_the_field_has_an_interval_over_deals(tmp_path: Path) -> None:
         blocks = {lineup: list(store.blocks(lineup, DEAL)) for lineup, _ in store.ranges()}
     rules = parse_game("valety")[1]
     first, second = (
-        np.concatenate([points_of(rules, block)[:, place] for block in blocks[lineup]])
+        np.concatenate([points_of(rules, block.scores)[:, place] for block in blocks[lineup]])
         for lineup, place in (((1, 2), 1), ((2, 3), 0))
     )
     # The same deals against both opponents: their mean, deal by deal, is one observation.

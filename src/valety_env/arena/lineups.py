@@ -85,6 +85,19 @@ def over_rotations(values: np.ndarray) -> np.ndarray:
     return np.asarray(np.rint(values * _UNIT).sum(axis=1) / (_UNIT * values.shape[1]))
 
 
+def points_of(rules: Rules, scores: np.ndarray) -> np.ndarray:
+    """Return each place's points in each deal or match, means over the rotations.
+
+    Args:
+        rules: of the game.
+        scores: int (N, R, places), what each place scored.
+
+    Returns:
+        float64 (N, places).
+    """
+    return over_rotations(relative_points(rules, scores.astype(np.int64)))
+
+
 def rotations_of(players: int, first: int, number: int, duplicate: bool) -> np.ndarray:
     """Return the rotations in which deals are played.
 

@@ -12,13 +12,11 @@ import numpy as np
 
 from valety_env.agents import AgentError
 from valety_env.arena.evaluation import versions
-from valety_env.arena.lineups import over_rotations
-from valety_env.arena.points import relative_points
+from valety_env.arena.lineups import points_of
 from valety_env.arena.sequential import Number, Stopping
 from valety_env.arena.tournament.entrants import Entrant, LineUp
 from valety_env.arena.tournament.jobs import Here, Job, play_job, setup_of
 from valety_env.arena.tournament.store import DEAL, MATCH, Block, Store
-from valety_env.rules import Rules
 
 Progress = Callable[[str, float, int], None]
 """Called with what is being played, how many deals and matches of it are done, and of how many."""
@@ -40,6 +38,7 @@ class _Pairing:
         kind: DEAL or MATCH.
         stopping: says how much is wanted.
         wanted: how many deals or matches are.
+        enough: whether no more will be.
         played: ranges of them, in order: first and end.
         given: ranges that are being played.
         seconds: a deal or match, as far as is known.
@@ -50,6 +49,7 @@ class _Pairing:
     kind: str
     stopping: Stopping
     wanted: int = 0
+    enough: bool = False
     played: list[tuple[int, int]] = field(default_factory=list)
     given: list[tuple[int, int]] = field(default_factory=list)
     seconds: float | None = None
@@ -182,22 +182,19 @@ class Tournament:
 
     def _look(self, pairing: _Pairing) -> None:
         """Ask how much is wanted of a line-up, when all that was wanted is there."""
-        while pairing.done >= pairing.wanted:
-            points = np.empty(0)
-            if pairing.wanted:
-                points = self._points(pairing)[: pairing.wanted]
+        while not pairing.enough and pairing.done >= pairing.wanted:
+            points = self._points(pairing)[: pairing.wanted]
             wanted = pairing.stopping.wanted(points)
-            if wanted <= pairing.wanted:
-                return
-            pairing.wanted = wanted
+            pairing.enough = wanted <= pairing.wanted
+            pairing.wanted = max(wanted, pairing.wanted)
 
     def _points(self, pairing: _Pairing) -> np.ndarray:
         """Return the first place's points in each deal or match."""
-        if isinstance(pairing.stopping, Number):
+        if isinstance(pairing.stopping, Number) or not pairing.wanted:
             return np.empty(pairing.done)  # only their number matters
         rules = setup_of(self.game, pairing.kind).rules
         blocks = list(self.store.blocks(pairing.lineup, pairing.kind))
-        return np.concatenate([points_of(rules, block)[:, 0] for block in blocks])
+        return np.concatenate([points_of(rules, block.scores)[:, 0] for block in blocks])
 
     def _next_job(self, pairings: Sequence[_Pairing]) -> tuple[_Pairing, Job] | None:
         """Return a job of the line-up that is furthest behind."""
@@ -237,8 +234,3 @@ class Tournament:
         for future in running:
             if not future.cancelled() and future.exception() is None:
                 self.store.add(future.result(), session)
-
-
-def points_of(rules: Rules, block: Block) -> np.ndarray:
-    """Return each place's points in each deal of a block, means over rotations, (N, places)."""
-    return over_rotations(relative_points(rules, block.scores.astype(np.int64)))

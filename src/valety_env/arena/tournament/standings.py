@@ -12,8 +12,8 @@ import numpy as np
 from valety_env.agents import parse_agent_name
 from valety_env.arena.behaviour import NUM_COUNTS, Behaviour, describe, losses_of, replay_deals
 from valety_env.arena.intervals import Interval, mean_interval, rate_interval, student_t
-from valety_env.arena.lineups import DEALS, over_rotations, rotations_of, table_seeds
-from valety_env.arena.points import relative_points, win_shares
+from valety_env.arena.lineups import DEALS, over_rotations, points_of, rotations_of, table_seeds
+from valety_env.arena.points import win_shares
 from valety_env.arena.ratings import Comparisons, Rating
 from valety_env.arena.tournament.entrants import Entrant, LineUp, labels
 from valety_env.arena.tournament.jobs import setup_of
@@ -299,7 +299,7 @@ def _read(
     winners = np.concatenate([block.winners for block in blocks])
     found = (
         np.concatenate([np.arange(b.first, b.first + b.number) for b in blocks]),
-        over_rotations(relative_points(rules, scores)),
+        points_of(rules, scores),
         over_rotations(win_shares(winners, len(lineup))),
         scores,
         winners,
@@ -462,36 +462,34 @@ def _behaviours(
         some = np.unique((np.arange(most) + most * order) % len(seeds))
         lost = losses_of(solver, states[some], rotations[some], told)
         for place, who in enumerate(games.lineup):
-            losses[who].add(games.numbers[some], lost[:, place], mean=True)
-    return [
-        describe(
-            counts[player].values().astype(np.int64),
-            None if solver is None else losses[player].values(),
-        )
-        for player in range(players)
-    ]
+            losses[who].add(games.numbers[some], lost[:, place])
+    found = []
+    for player in range(players):
+        lost, times = losses[player].sums()
+        found.append(describe(counts[player].sums()[0], lost / times if solver else None))
+    return found
 
 
 class _ByDeal:
-    """Rows of numbers, summed or averaged by deal over line-ups that meet on the same deals."""
+    """Rows of numbers by deal, over line-ups that meet on the same deals.
+
+    Args:
+        columns: how many numbers a row has.
+    """
 
     def __init__(self, columns: int) -> None:
-        self._numbers: list[np.ndarray] = []
+        self._numbers: list[np.ndarray] = [np.empty(0, np.int64)]
         self._rows: list[np.ndarray] = [np.empty((0, columns))]
-        self._mean = False
 
-    def add(self, numbers: np.ndarray, rows: np.ndarray, mean: bool = False) -> None:
+    def add(self, numbers: np.ndarray, rows: np.ndarray) -> None:
         """Take in a row for each of some deals."""
         self._numbers.append(numbers)
         self._rows.append(rows)
-        self._mean = mean
 
-    def values(self) -> np.ndarray:
-        """Return a row a deal, (deals, columns)."""
+    def sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sum of the rows of each deal, (deals, columns), and how many they are."""
         rows = np.concatenate(self._rows)
-        if not self._numbers:
-            return rows
         deals, places = np.unique(np.concatenate(self._numbers), return_inverse=True)
         sums = np.zeros((len(deals), rows.shape[1]))
         np.add.at(sums, places, rows)
-        return sums / np.bincount(places)[:, None] if self._mean else sums
+        return sums, np.bincount(places, minlength=len(deals))[:, None]
