@@ -28,7 +28,7 @@ from valety_env.arena.points import relative_points
 from valety_env.cards import NUM_CARDS, ONE
 from valety_env.engine import CALLS, PLAYS, deal_points, legal_actions, play
 from valety_env.rules import Rules
-from valety_env.solver import Solver
+from valety_env.solver import Solver, can_solve
 from valety_env.view import VIEW, look
 
 CONTROLS = ("deal", "play", "all")
@@ -88,8 +88,7 @@ class Control:
         self._deal = which in ("deal", "all")
         self._play = which in ("play", "all")
         self._rules = rules
-        solvable = rules.num_players == 2 and not rules.lowest_wins
-        self._solver = Solver(rules) if solvable else None
+        self._solver = Solver(rules) if can_solve(rules) else None
 
     def of_deals(self, states: np.ndarray) -> np.ndarray:
         """Return what is to be added for the cards of some deals.

@@ -26,11 +26,16 @@ from valety_env.solver.search import (
 )
 from valety_env.threads import share_out, usable_threads
 
-__all__ = ["NO_VALUE", "Solver"]
+__all__ = ["NO_VALUE", "Solver", "can_solve"]
 
 _LEAST_MEMORY = 1 << 10
 # Each has memory of its own.
 _MOST_THREADS = 256
+
+
+def can_solve(rules: Rules) -> bool:
+    """Return whether games of these rules can be solved: those of two in which tricks score."""
+    return rules.num_players == 2 and rules.scoring == "tricks"
 
 
 class Solver:
@@ -55,7 +60,7 @@ class Solver:
 
     def __init__(self, rules: Rules | str, threads: int = 1, memory: int = 1 << 22) -> None:
         self.rules = make_rules(rules)
-        if self.rules.num_players != 2 or self.rules.scoring != "tricks":
+        if not can_solve(self.rules):
             raise ValueError(
                 f'num_players={self.rules.num_players}, scoring="{self.rules.scoring}": solved are '
                 'games of two players with scoring="tricks", as Valety is'

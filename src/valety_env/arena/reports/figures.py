@@ -40,12 +40,16 @@ _MARKS = "osD^vP*X"
 
 
 def _svg(figure: Figure) -> str:
-    """Return a picture as an SVG element."""
+    """Return a picture as an SVG element; to be called in its style."""
     text = io.StringIO()
-    with mpl.rc_context(_STYLE):
-        figure.savefig(text, format="svg", metadata={"Date": None})
+    figure.savefig(text, format="svg", metadata={"Date": None})
     svg = text.getvalue()
     return svg[svg.index("<svg") :]
+
+
+def _name(number: int, label: str) -> str:
+    """Return who row `number` of the standings is: two names may end alike."""
+    return f"{number + 1} {short(label)}"
 
 
 def _mark(number: int) -> dict[str, Any]:
@@ -65,12 +69,14 @@ def _reach(value: float, interval: Interval | None) -> list[list[float]]:
 def measure_figure(standings: Standings, measure: Measure) -> str:
     """Return everybody's number with its interval, the best at the top."""
     with mpl.rc_context(_STYLE):
-        rows = [row for row in standings.standings if measure.of(row) is not None]
+        rows = [
+            (_name(number, row.label), found)
+            for number, row in enumerate(standings.standings)
+            if (found := measure.of(row)) is not None
+        ]
         figure = _figure(0.7 + 0.28 * len(rows))
         axes = figure.add_subplot()
-        for y, row in enumerate(rows):
-            found = measure.of(row)
-            assert found is not None
+        for y, (_, found) in enumerate(rows):
             axes.errorbar(
                 [found[0]],
                 [y],
@@ -80,7 +86,7 @@ def measure_figure(standings: Standings, measure: Measure) -> str:
                 capsize=3,
                 markersize=5,
             )
-        axes.set_yticks(range(len(rows)), [short(row.label) for row in rows])
+        axes.set_yticks(range(len(rows)), [name for name, _ in rows])
         axes.invert_yaxis()
         axes.set_xlabel(f"{measure.title}, 95% intervals")
         return _svg(figure)
@@ -117,7 +123,8 @@ def loss_figure(standings: Standings) -> str | None:
                 continue
             losses = [loss for loss, _ in row.behaviour.loss_by_trick]
             tricks = range(1, len(losses) + 1)
-            axes.plot(tricks, losses, label=short(row.label), markersize=3.5, **_mark(number))
+            name = _name(number, row.label)
+            axes.plot(tricks, losses, label=name, markersize=3.5, **_mark(number))
             drawn += 1
         if not drawn:
             return None
@@ -152,7 +159,7 @@ def rates_figure(standings: Standings) -> str | None:
                 xerr=[[low[0] for low, _ in reaches], [high[0] for _, high in reaches]],
                 linestyle="none",
                 markersize=4,
-                label=short(label),
+                label=_name(number, label),
                 **style,
             )
         axes.set_yticks(range(len(names)), names)

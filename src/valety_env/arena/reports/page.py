@@ -9,14 +9,13 @@ from typing import Any
 
 from valety_env.agents import needs_extra
 from valety_env.agents.files import replacing
-from valety_env.arena.behaviour import RATES
+from valety_env.arena.reports.grids import behaviour_grid, curves_grid
 from valety_env.arena.reports.words import (
     NOTHING,
     POINTS,
     half_width,
     measures,
     moves_text,
-    rate_text,
     versions_text,
     with_interval,
 )
@@ -85,26 +84,12 @@ def _values(standings: Standings) -> dict[str, Any]:
             for place, row in enumerate(rows)
         ],
         "measure_pictures": [Markup(measure_figure(standings, measure)) for measure in told],
-        "curves": [
-            {
-                "run": curve.run,
-                "opponent": curve.opponent,
-                "points": [
-                    {
-                        "step": point.step,
-                        "deals": point.deals,
-                        "text": with_interval(point.points, point.ci95, "+.3f"),
-                    }
-                    for point in curve.points
-                ],
-            }
-            for curve in standings.curves
-        ],
+        "curves": curves_grid(standings) if standings.curves else None,
         "curve_pictures": [
             Markup(curve_figure(name, [c for c in standings.curves if c.opponent == name]))
             for name in opponents
         ],
-        "rates": _rates(rows),
+        "behaviour": behaviour_grid(standings) if any(row.behaviour for row in rows) else None,
         "solved": _solved(rows),
         "behaviour_pictures": [
             Markup(picture)
@@ -158,32 +143,6 @@ def _heat(cell: Cell | None, most: float) -> dict[str, Any] | None:
         "won": won,
         "title": title,
     }
-
-
-def _rates(rows: tuple[Standing, ...]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return how often everybody does what, and what their plays lose."""
-    if not any(row.behaviour for row in rows):
-        return []
-    found = []
-    for name in RATES:
-        rates = [row.behaviour.rates[name] if row.behaviour else None for row in rows]
-        if any(rates):
-            found.append((name, [_parted(rate_text(rate)) for rate in rates]))
-    if any(row.behaviour and row.behaviour.loss for row in rows):
-        losses = []
-        for row in rows:
-            loss = row.behaviour.loss if row.behaviour else None
-            losses.append(
-                (NOTHING, "") if loss is None else (f"{loss[0]:.2f}", half_width(*loss, ".2f"))
-            )
-        found.append(("points a deal lost against the best cards", losses))
-    return found
-
-
-def _parted(text: str) -> tuple[str, str]:
-    """Return a rate and its half interval apart."""
-    value, _, half = text.partition(" ")
-    return value, half
 
 
 def _solved(rows: tuple[Standing, ...]) -> str:

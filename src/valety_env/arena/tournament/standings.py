@@ -19,7 +19,7 @@ from valety_env.arena.tournament.entrants import Entrant, LineUp, labels
 from valety_env.arena.tournament.jobs import setup_of
 from valety_env.arena.tournament.store import DEAL, MATCH, Store, StoreError
 from valety_env.rules import Rules
-from valety_env.solver import Solver
+from valety_env.solver import Solver, can_solve
 
 Progress = Callable[[str, float, int], None]
 """Called with what is being done, how many deals of it are done, and of how many."""
@@ -429,9 +429,7 @@ def _behaviours(
     """Return how everybody plays."""
     setup = setup_of(str(store.facts["game"]), DEAL)
     rules = setup.played
-    solver = None
-    if rules.num_players == 2 and not rules.lowest_wins:
-        solver = Solver(rules, threads)
+    solver = Solver(rules, threads) if can_solve(rules) else None
     most = max(_LEAST_SOLVED, _SOLVED_GAMES // max(1, len(played) * rules.num_players))
     counts = [_ByDeal(NUM_COUNTS) for _ in range(players)]
     tricks = rules.hand_size or 0
