@@ -493,6 +493,9 @@ def test_what_is_wrong_makes_no_file(tmp_path: Path) -> None:
         (("random", "checkpoint:nowhere"), {}, "no checkpoint at nowhere"),
         (("random", "clairvoyant"), {"game": "polignac"}, "solved are games of two players"),
         (("random", "heuristic"), {"seed": -1}, "seed=-1"),
+        (("random", "heuristic"), {"deals": 0}, "deals=0: it must be a whole number"),
+        (("random", "heuristic"), {"matches": 1.5}, "matches=1.5: it must be a whole number"),
+        (("random", "heuristic"), {"until": -1.0}, "until=-1.0: it must be a number of points"),
         (("random", "heuristic"), {"game": "bridge"}, "'bridge' is not a game"),
     ):
         with pytest.raises(ValueError, match=told):

@@ -206,6 +206,12 @@ class Table:
         """Return the name of who sits at a place."""
         return agent_name(self.players[self.lineup[place]][0])
 
+    def others(self, place: int) -> str:
+        """Return the name of who sits at all other places, or the names of all who do."""
+        if len({who for other, who in enumerate(self.lineup) if other != place}) == 1:
+            return self.name(1 if place == 0 else 0)
+        return " + ".join(self.name(other) for other in range(len(self.lineup)) if other != place)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -241,7 +247,7 @@ class Plan:
         """Play all of it; arguments and errors as in `evaluate`."""
         results: list[Result] = []
         for table in self.line_ups:
-            others = " + ".join(dict.fromkeys(map(table.name, range(1, len(table.lineup)))))
+            others = table.others(0)
             stopping = self.stopping()
             deals = self._observe(self.deals, table, stopping, f"{others}: deals", progress)
             number = Number(self.num_matches)
@@ -260,9 +266,6 @@ class Plan:
     ) -> Result:
         """Return what one place got."""
         seats = range(len(table.lineup))
-        others = [table.name(other) for other in seats if other != place]
-        if not self.everybody:
-            others = others[:1]
         points = np.ascontiguousarray(deals.points[:, place])
         at_seats = (deals.plain + deals.corrections)[..., place]
         wins = np.ascontiguousarray(matches.wins[:, place])
@@ -270,7 +273,7 @@ class Plan:
         verdict = stopping.verdict() if isinstance(stopping, Question) else None
         return Result(
             agent=table.name(place),
-            opponent=" + ".join(others),
+            opponent=table.others(place),
             game=self.game,
             duplicate=self.duplicate,
             pairs=len(points),
@@ -351,6 +354,26 @@ def _at_seat(seat: int, points: np.ndarray) -> SeatResult:
     return SeatResult(seat, len(points), mean, mean_interval(points))
 
 
+def check_whole(name: str, value: Any, least: int) -> None:
+    """Refuse what is no whole number of at least `least`, or is beyond all sense."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or not least <= value <= MAX_PAIRS:
+        raise ValueError(f"{name}={value!r}: it must be a whole number of at least {least}")
+
+
+def check_points(name: str, value: float | None) -> None:
+    """Refuse what is no number of points above 0; None is none, and allowed."""
+    if value is not None and not 0 < value < math.inf:
+        raise ValueError(f"{name}={value!r}: it must be a number of points above 0")
+
+
+def check_numbers(deals: int, matches: int, until: float | None) -> None:
+    """Refuse numbers of deals or matches, or a precision, that can't be."""
+    check_whole("deals", deals, 1)
+    check_whole("matches", matches, 0)
+    check_points("until", until)
+
+
 def plan_evaluation(
     agent: str | Agent,
     opponents: str | Agent | Sequence[str | Agent],
@@ -378,17 +401,9 @@ def plan_evaluation(
     waits = until is not None or question
     if deals is None:
         deals = MOST_UNLESS_TOLD if waits else DEALS_UNLESS_TOLD
-    for name, value, least in (
-        ("deals", deals, 1),
-        ("matches", matches, 0),
-        ("tables", tables, 1),
-    ):
-        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        if not whole or not least <= value <= MAX_PAIRS:
-            raise ValueError(f"{name}={value!r}: it must be a whole number of at least {least}")
-    for name, above in (("until", until), ("margin", margin)):
-        if above is not None and not 0 < above < math.inf:
-            raise ValueError(f"{name}={above!r}: it must be a number of points above 0")
+    check_numbers(deals, matches, until)
+    check_whole("tables", tables, 1)
+    check_points("margin", margin)
     if not 0 < error <= 0.5:
         raise ValueError(f"error={error!r}: it must be a chance above 0, at most 0.5")
     if until is not None and question:

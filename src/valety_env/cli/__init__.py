@@ -6,7 +6,6 @@ run that fails one line and 1.
 
 from __future__ import annotations
 
-import argparse
 import codecs
 import contextlib
 import inspect
@@ -31,7 +30,7 @@ from valety_env.cli.info import Info
 from valety_env.cli.solve import Solve
 from valety_env.cli.tournament import Tournament
 from valety_env.episode import ActionTypeError, IllegalActionError
-from valety_env.learning.runs import flags_from_toml
+from valety_env.learning.runs import find_config, flags_from_toml
 
 __all__ = ["COMMANDS", "main"]
 
@@ -106,9 +105,7 @@ def _with_config(arguments: list[str]) -> list[str]:
         InputError: if the file can't be read, or for what it says.
     """
     command: Any = next((c for c in COMMANDS if [c.name] == arguments[:1]), None)
-    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    finder.add_argument("--config")
-    path = finder.parse_known_args(arguments)[0].config
+    path = find_config(arguments)
     if path is None or not hasattr(command, "config"):
         return arguments
     try:

@@ -174,15 +174,8 @@ class Tournament:
 
     def _check(self) -> None:
         """Refuse what can't be before anything is read."""
-        for name, value, least in (
-            ("--deals", self.deals, 1),
-            ("--matches", self.matches, 0),
-            ("--processes", self.processes, 0),
-        ):
-            if value is not None and value < least:
-                raise InputError(f"{name} {value}: it must be at least {least}")
-        if self.until is not None and not self.until > 0:
-            raise InputError(f"--until {self.until}: it must be a number of points above 0")
+        if self.processes < 0:
+            raise InputError(f"--processes {self.processes}: it must be at least 0")
         if self.ray and self.processes:
             raise InputError("--ray and --processes: give one of them")
         check_writable(self.json)

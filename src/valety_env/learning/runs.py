@@ -31,9 +31,7 @@ def read_options(
         the options. A wrong flag, key or value ends the program with a message.
     """
     flags = list(sys.argv[1:] if arguments is None else arguments)
-    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    finder.add_argument("--config")
-    path = finder.parse_known_args(flags)[0].config
+    path = find_config(flags)
     if path is not None:
         try:
             # Later flags win over earlier ones.
@@ -41,6 +39,14 @@ def read_options(
         except ValueError as error:
             raise SystemExit(f"--config: {error}") from None
     return tyro.cli(kind, args=flags, description=description)
+
+
+def find_config(arguments: Sequence[str]) -> str | None:
+    """Return the file that `--config` names among arguments, if it does."""
+    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    finder.add_argument("--config")
+    path: str | None = finder.parse_known_args(list(arguments))[0].config
+    return path
 
 
 def flags_from_toml(kind: type, path: str | Path) -> list[str]:

@@ -14,8 +14,8 @@ from valety_env.agents import (
     make_agent,
     names_code,
 )
-from valety_env.arena.evaluation import DEALS_UNLESS_TOLD, MOST_UNLESS_TOLD
-from valety_env.arena.sequential import Number, Precision, Stopping
+from valety_env.arena.evaluation import DEALS_UNLESS_TOLD, MOST_UNLESS_TOLD, check_numbers
+from valety_env.arena.sequential import Number, Precision
 from valety_env.arena.tournament.entrants import Entrant, against, enter, round_robin
 from valety_env.arena.tournament.jobs import setup_of
 from valety_env.arena.tournament.run import Tournament
@@ -67,6 +67,9 @@ def plan_tournament(
     curves = [name for name in curves if name not in agents]
     wanted = None if game is None else game_to_text(*parse_game(game))
     number = parse_seed(seed)
+    if deals is None:
+        deals = DEALS_UNLESS_TOLD if until is None else MOST_UNLESS_TOLD
+    check_numbers(deals, matches, until)
     with ExitStack() as opened:
         store = None
         # A run that was killed before its first word leaves an empty file.
@@ -99,18 +102,14 @@ def plan_tournament(
     lineups = round_robin(member_numbers, seats, mixed)
     lineups += against(numbers[len(members) :], member_numbers, seats)
 
-    def stopping() -> Stopping:
-        if until is None:
-            return Number(DEALS_UNLESS_TOLD if deals is None else deals)
-        return Precision(until, MOST_UNLESS_TOLD if deals is None else deals)
-
+    most = deals
     return Tournament(
         store=store,
         game=game,
         seed=int(store.facts["seed"]),
         entrants=dict(zip(numbers, entrants, strict=True)),
         lineups=list(dict.fromkeys(lineups)),
-        deals=stopping,
+        deals=lambda: Number(most) if until is None else Precision(until, most),
         matches=matches,
         trust=trust,
     )
