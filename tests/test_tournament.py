@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
@@ -236,6 +237,23 @@ def test_a_precision_is_waited_for_pairing_by_pairing(tmp_path: Path) -> None:
     play(file, "random", "heuristic", "random,general=0", deals=3000, until=0.2)
     with Store(file) as store:
         assert len(store.sessions()) == 1
+
+
+def test_a_pairing_that_is_precise_enough_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[tuple[int, ...]] = []
+    blocks = Store.blocks
+
+    def counted(store: Store, lineup: tuple[int, ...], kind: str) -> Iterator[Block]:
+        read.append(tuple(lineup))
+        return blocks(store, lineup, kind)
+
+    monkeypatch.setattr(Store, "blocks", counted)
+    # Points of twins never differ: they are precise at the first look, the others later.
+    play(tmp_path / "t", "heuristic", "heuristic", "random", deals=3000, until=0.12)
+    assert read.count((1, 2)) == 1
+    assert read.count((1, 3)) > 2
 
 
 def test_mixed_tables_are_played_by_all_sets(tmp_path: Path) -> None:
