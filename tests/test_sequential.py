@@ -10,6 +10,7 @@ from valety_env import evaluate
 from valety_env.arena import ConfidenceSequence, mean_interval, plan_evaluation
 from valety_env.arena.evaluation import most_points
 from valety_env.arena.sequential import Number, Precision, Question
+from valety_env.cards import cards_of
 from valety_env.rules import parse_game
 
 RNG = np.random.default_rng
@@ -190,6 +191,44 @@ def test_evaluation_answers_a_question() -> None:
     twins = evaluate("heuristic", "heuristic", question=True, margin=2.0, seed=2).results[0]
     assert twins.verdict is not None
     assert twins.verdict.answer == "equal"
+
+
+class Impatient:
+    """Plays the lowest card, until somebody presses Ctrl-C."""
+
+    name = "impatient"
+
+    def __init__(self, choices: int) -> None:
+        self.left = choices
+
+    def act(self, views: np.ndarray, legal: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        self.left -= len(legal)
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return np.array([cards_of(int(actions))[0] for actions in legal])
+
+
+def test_a_question_may_be_looked_at_when_somebody_interrupts_it() -> None:
+    options = {"game": "valety-L4", "question": True, "matches": 5, "seed": 4}
+    # 4 choices on each of 200 duplicate deals; then it is at its next lot, whatever that is.
+    opponents = [Impatient(10**9), "random"]
+    evaluation = evaluate(Impatient(2 * 4 * 200), opponents, **options)  # type: ignore[arg-type]
+    (result,) = evaluation.results
+    assert evaluation.interrupted
+    assert 100 < result.pairs <= 200
+    assert result.verdict is not None
+    assert result.verdict.answer == "undecided"
+    assert result.match_pairs == 0
+    # All that is said is what so many deals say.
+    told = evaluate(
+        Impatient(10**9), Impatient(10**9), game="valety-L4", deals=result.pairs, seed=4
+    ).results[0]
+    assert np.array_equal(told.pair_points, result.pair_points)
+    # Other intervals would not hold.
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(Impatient(2000), "random", game="valety-L4", until=0.001, seed=4)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(Impatient(20), "random", **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -141,11 +141,13 @@ class Evaluation:
         results: one for each opponent, in the order given.
         seed: with it the same tables are played again.
         versions: of this package and of what it stands on.
+        interrupted: whether Ctrl-C ended a question; its results hold all the same.
     """
 
     results: tuple[Result, ...]
     seed: int
     versions: dict[str, str]
+    interrupted: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return all as JSON values: `{"results": […], "seed": …, "versions": {…}}`."""
@@ -246,15 +248,19 @@ class Plan:
     def run(self, progress: Progress | None = None) -> Evaluation:
         """Play all of it; arguments and errors as in `evaluate`."""
         results: list[Result] = []
+        interrupted = False
         for table in self.line_ups:
             others = table.others(0)
             stopping = self.stopping()
             deals = self._observe(self.deals, table, stopping, f"{others}: deals", progress)
-            number = Number(self.num_matches)
+            interrupted = isinstance(stopping, Question) and stopping.ended
+            number = Number(0 if interrupted else self.num_matches)
             matches = self._observe(self.matches, table, number, f"{others}: matches", progress)
             places = range(len(table.lineup)) if self.everybody else range(1)
             results += [self._result(table, place, deals, matches, stopping) for place in places]
-        return Evaluation(tuple(results), self.seed, versions())
+            if interrupted:
+                break
+        return Evaluation(tuple(results), self.seed, versions(), interrupted)
 
     def _result(
         self,
@@ -318,7 +324,7 @@ class Plan:
                 progress(what, done, wanted)
 
             parts = [observed]
-            for games in play_lineup(
+            lot = play_lineup(
                 setup,
                 players,
                 table.lineup,
@@ -330,15 +336,17 @@ class Plan:
                 tables=self.tables,
                 progress=None if progress is None else told,
                 control=self.control if single else None,
-            ):
-                parts.append(
-                    _Observed(
-                        games.points(setup.rules),
-                        games.corrections,
-                        over_rotations(games.shares()),
-                        games.rotations,
-                    )
-                )
+            )
+            try:
+                for games in lot:
+                    points = games.points(setup.rules)
+                    wins = over_rotations(games.shares())
+                    parts.append(_Observed(points, games.corrections, wins, games.rotations))
+            except KeyboardInterrupt:
+                # What a question's interval says holds at any time, so now as well.
+                if not isinstance(stopping, Question) or len(observed.plain) < 1:
+                    raise
+                stopping.end()
             observed = _Observed(
                 *(
                     np.concatenate([getattr(part, each.name) for part in parts])

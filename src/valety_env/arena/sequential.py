@@ -202,6 +202,15 @@ class Question:
             return n
         return min(max(_FIRST_LOOK, math.ceil(n * _GROWTH)), self._most)
 
+    def end(self) -> None:
+        """Want no more observations; what is said of those there are holds all the same."""
+        self._most = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was ended without an answer."""
+        return self._most == 0
+
     def verdict(self) -> Verdict:
         """Return the answer, or that there is none."""
         sequence = self._sequence

@@ -121,4 +121,6 @@ class Evaluate:
         say(console, f"Again: {shlex.join(again)}")
         if self.json is not None:
             write_json(evaluation.to_dict(), self.json)
+        if evaluation.interrupted:
+            raise KeyboardInterrupt
         return 0
