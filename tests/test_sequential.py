@@ -212,7 +212,10 @@ def test_a_question_may_be_looked_at_when_somebody_interrupts_it() -> None:
     options = {"game": "valety-L4", "question": True, "matches": 5, "seed": 4}
     # 4 choices on each of 200 duplicate deals; then it is at its next lot, whatever that is.
     opponents = [Impatient(10**9), "random"]
-    evaluation = evaluate(Impatient(2 * 4 * 200), opponents, **options)  # type: ignore[arg-type]
+    try:
+        evaluation = evaluate(Impatient(2 * 4 * 200), opponents, **options)  # type: ignore[arg-type]
+    except KeyboardInterrupt:
+        pytest.fail("nothing is said of what was played")
     (result,) = evaluation.results
     assert evaluation.interrupted
     assert 100 < result.pairs <= 200
