@@ -36,9 +36,9 @@ HEAD = """# Results
 
 Who is stronger, by games that anybody can have again. `python tools/make_leaderboard.py` trains the
 networks (`configs/leaderboard/*-ppo.toml` with seeds 1, 2 and 3; they are
-`checkpoint:runs/leaderboard/GAME-ppo-SEED`, and were trained no longer than these say), lets
-everybody meet everybody (`configs/leaderboard/GAME.toml`), and writes this page. `docs/arena.md`
-tells how the numbers are made.
+`checkpoint:runs/leaderboard/GAME-ppo-SEED`, and come with the repository), lets everybody meet
+everybody (`configs/leaderboard/GAME.toml`), and writes this page. `docs/arena.md` tells how the
+numbers are made.
 
 A new agent joins without the others playing again:
 
