@@ -1,11 +1,16 @@
 """docs/results.md: made by a command from configs, which are those that are committed."""
 
+import shutil
 import tomllib
 from pathlib import Path
 
 import pytest
 from scripts import ROOT, load_script
 
+from valety_env import make_agent
+from valety_env.arena.reports.markdown import make_markdown
+from valety_env.arena.tournament.standings import read_standings
+from valety_env.arena.tournament.store import Store
 from valety_env.cli import _parse
 
 leaderboard = load_script("tools/make_leaderboard.py")
@@ -52,6 +57,38 @@ def test_networks_are_of_three_seeds(game: str) -> None:
     assert networks == [f"checkpoint:runs/leaderboard/{game}-ppo-{n}" for n in leaderboard.SEEDS]
     assert len(leaderboard.SEEDS) >= 3
     assert config(f"{game}-ppo")["game"] == config(game)["game"]
+
+
+@pytest.mark.parametrize("game", leaderboard.TRAINED)
+def test_whoever_is_in_the_leaderboard_comes_with_it(
+    game: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.chdir(ROOT)
+    agents = config(game)["agents"]
+    assert isinstance(agents, list)
+    for name in agents:
+        assert make_agent(name, game).name == name
+
+
+def test_the_page_tells_what_the_results_file_holds(tmp_path: Path) -> None:
+    # A copy, since one at a time can use a file.
+    results = shutil.copy(ROOT / "runs" / "leaderboard" / "valety.sqlite", tmp_path)
+    agents = config("valety")["agents"]
+    with Store(results) as store:
+        entrants = store.entrants()
+        assert isinstance(agents, list)
+        numbers = [
+            number for name in agents for number, one in entrants.items() if one.name == name
+        ]
+        assert [entrants[number].name for number in numbers] == agents
+        text = make_markdown(read_standings(store, numbers), level=2)
+    page = (ROOT / "docs" / "results.md").read_text("utf-8")
+    # Ratings and the matrix; how they play is counted from the same file, but takes minutes.
+    tables, again = text.split("### To have the same again")
+    assert tables.count("\n|") == 2 * (2 + len(agents))
+    assert tables.rstrip() in page
+    assert again.strip() in page
 
 
 @pytest.mark.slow
