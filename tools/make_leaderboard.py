@@ -42,7 +42,7 @@ numbers are made.
 
 A new agent joins without the others playing again:
 
-    valety-env tournament checkpoint:runs/mine/last --add --deals 300 \\
+    valety-env tournament checkpoint:runs/mine/last --add --deals 270 \\
         --results runs/leaderboard/valety.sqlite --report out.html
 
 """
